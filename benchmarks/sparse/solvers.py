@@ -126,13 +126,12 @@ def _ours(space: es.ExecutionSpace, arrays: Arrays, b: Any, algorithm: str) -> C
     handle = solvers.prepare("cg", A, right, algorithm=algorithm, space=space)
 
     def call() -> Any:
-        return handle.solve(
-            right, out=x, rtol=0.0, max_iterations=ITERATIONS, check_every=ITERATIONS
-        )
+        return handle.solve(right, out=x, rtol=0, max_iterations=ITERATIONS, check_every=ITERATIONS)
 
     def check() -> dict[str, Any]:
-        call()
+        history = call().history
         size = _residual(arrays, b, x.to_numpy())
+        assert np.isclose(size, history[-1] / history[0], rtol=1e-6), "r is not b - A x"
         return {"residual": size, "algorithm": handle.algorithm}
 
     name = "execspace" if algorithm == "auto" else f"execspace, {algorithm}"
@@ -141,13 +140,11 @@ def _ours(space: es.ExecutionSpace, arrays: Arrays, b: Any, algorithm: str) -> C
 
 
 def _residual(arrays: Arrays, b: Any, x: Any) -> float:
-    """||b - A x|| / ||b||, by NumPy; it is smaller than that of x = 0."""
+    """||b - A x|| / ||b||, by NumPy. It may grow before it falls."""
     row_map, entries, values, shape = arrays
     rows = np.repeat(np.arange(shape[0]), np.diff(row_map))
     left = b - np.bincount(rows, values * x[entries], minlength=shape[0])
-    size = float(np.linalg.norm(left) / np.linalg.norm(b))
-    assert size < 0.1, f"the residual is {size:.2g}"
-    return size
+    return float(np.linalg.norm(left) / np.linalg.norm(b))
 
 
 def _scipy(arrays: Arrays, b: Any) -> Contestant:

@@ -135,11 +135,11 @@ def test_both_ways_of_products(space, name, algorithm):
 
 
 @pytest.mark.parametrize("restart", [3, 10])
-@pytest.mark.parametrize("algorithm", ["pieces", "teams"])
+@pytest.mark.parametrize("algorithm", ["pieces", "teams", "rows"])
 def test_restarts_of_gmres(space, restart, algorithm):
-    if algorithm == "teams" and not isinstance(space, es.SupportsTeams):
+    if algorithm != "rows" and not isinstance(space, es.SupportsTeams):
         pytest.skip("no teams here")
-    n = 700 if space.name != "oracle" else 60
+    n = 5000 if space.name != "oracle" else 60
     S = skewed(n)
     b = numbers(n)
     for M in (None, Jacobi(S, space)):

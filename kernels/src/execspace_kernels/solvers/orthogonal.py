@@ -1,9 +1,12 @@
 """Basis: vectors that GMRES makes orthogonal to each other, as the columns of a View.
 
 The dots of a vector with all others are sums over pieces of rows, which are added in their order:
-so they have the same bits in each run, and are one launch. On hosts a work item has a piece, whose
-part of all vectors fits into its cache: it subtracts what the first dots say, and goes on to the
-second ones while the piece is there. On devices a team has a piece of one dot.
+so they have the same bits in each run, and are one launch.
+
+    pieces: for hosts. A team of one has a piece, whose part of all vectors fits into its cache: it
+    subtracts what the first dots say, and goes on to the second ones while the piece is there.
+    teams: for devices. A team has a piece of one dot.
+    rows: for spaces without teams. A work item has a piece of one dot.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from .columns import Columns, Vector, size_of
 
 __all__ = ["Basis"]
 
-_PIECE = 512  # rows of a piece on hosts
+_PIECE = 2048  # rows of a piece on hosts: 16 KiB of each vector
 _PIECES = 256  # on devices
 
 
@@ -33,13 +36,13 @@ class Basis:
         What w had of each vector at first, and what was left of that.
     """
 
-    def __init__(self, columns: Columns, m: int, w: Vector, ww: es.View, teams: bool) -> None:
-        self.columns, self.w, self.ww, self.teams = columns, w.wide, ww, teams
+    def __init__(self, columns: Columns, m: int, w: Vector, ww: es.View, algorithm: str) -> None:
+        self.columns, self.w, self.ww, self.algorithm = columns, w.wide, ww, algorithm
         n, space = columns.n, columns.space
         self.V = es.View(
             (n, m + 1), columns.dtype, label="V", space=space, layout="left", initialize=False
         )
-        self.piece = max(1, -(-n // _PIECES)) if teams else _PIECE
+        self.piece = _PIECE if algorithm == "pieces" else max(1, -(-n // _PIECES))
         self.pieces = -(-n // self.piece)
         self.dots, self.more = (
             es.zeros(m + 1, columns.scalar, space=space, label=label) for label in ("dots", "more")
@@ -50,7 +53,6 @@ class Basis:
         self.squares = es.View(
             self.pieces, columns.real, label="squares", space=space, initialize=False
         )
-        self._each = es.RangePolicy(self.pieces, space=space)
 
     def vector(self, j: int) -> es.View:
         """One of them, of the rank that operators take."""
@@ -63,36 +65,44 @@ class Basis:
 
     def orthogonalise(self, count: int) -> None:
         """Make w orthogonal to so many vectors: `dots`, `more` and `ww`."""
-        each = es.RangePolicy(count, space=self.columns.space)
-        if self.teams:
-            self._by_teams(count, each)
-            return
-        es.parallel_for(
-            self._each, _dots, self.V, self.w, count, self.piece, self.parts, label="gmres dots"
+        (self._by_pieces if self.algorithm == "pieces" else self._by_dots)(count)
+
+    def _by_pieces(self, count: int) -> None:
+        space = self.columns.space
+        each, league = (
+            es.RangePolicy(count, space=space),
+            es.TeamPolicy(self.pieces, 1, space=space),
         )
+        es.parallel_for(
+            league, _dots_of_piece, self.V, self.w, count, self.piece, self.parts,
+            label="gmres dots",
+        )  # fmt: skip
         es.parallel_for(each, _added, self.parts, self.dots, label="gmres dots, all")
         es.parallel_for(
-            self._each, _subtracted, self.V, self.w, count, self.piece, self.dots, self.parts,
+            league, _subtracted, self.V, self.w, count, self.piece, self.dots, self.parts,
             self.squares, "yes", label="gmres w -= V h, dots",
         )  # fmt: skip
         es.parallel_for(each, _added, self.parts, self.more, label="gmres dots, all")
         es.parallel_for(
-            self._each, _subtracted, self.V, self.w, count, self.piece, self.more, self.parts,
+            league, _subtracted, self.V, self.w, count, self.piece, self.more, self.parts,
             self.squares, "no", label="gmres w -= V h, w.w",
         )  # fmt: skip
         self.columns.numbers(_sum_of, self.squares, self.ww, label="gmres w.w, all")
 
-    def _by_teams(self, count: int, each: Any) -> None:
+    def _by_dots(self, count: int) -> None:
         space = self.columns.space
-        league = es.TeamPolicy(self.pieces * count, space=space)
         for found, label in ((self.dots, "gmres dots"), (self.more, "gmres dots again")):
-            es.parallel_for(
-                league, _dots_of_team, self.V, self.w, count, self.piece, self.parts, label=label
-            )
-            es.parallel_for(
-                es.TeamPolicy(count, space=space), _added_by_team, self.parts, found,
-                label="gmres dots, all",
-            )  # fmt: skip
+            if self.algorithm == "teams":
+                every: Any = es.TeamPolicy(self.pieces * count, space=space)
+                each: Any = es.TeamPolicy(count, space=space)
+                dots: Any = _dots_of_team
+                added: Any = _added_by_team
+            else:
+                every = es.MDRangePolicy((self.pieces, count), space=space)
+                each = es.RangePolicy(count, space=space)
+                dots, added = _dots_of_item, _added
+            es.parallel_for(every, dots, self.V, self.w, count, self.piece, self.parts, label=label)
+            es.parallel_for(each, added, self.parts, found, label="gmres dots, all")
             self.columns.sum(
                 _less, _less, self.V, self.w, count, found, out=self.ww, label="gmres w -= V h"
             )
@@ -106,47 +116,58 @@ def _scaled(i: int, V: Any, w: Any, j: Any, scale: Any) -> None:
 
 
 @es.function
-def _dot(V: Any, w: Any, k: Any, first: Any, last: Any) -> Any:
-    """Four sums at a time, which do not wait for each other."""
-    a = np.conj(V[first, k]) * 0 * w[first, 0]
-    b = a
-    c = a
-    d = a
-    even = first + (last - first) // 4 * 4
-    for i in range(first, even, 4):
-        a += np.conj(V[i, k]) * w[i, 0]
-        b += np.conj(V[i + 1, k]) * w[i + 1, 0]
-        c += np.conj(V[i + 2, k]) * w[i + 2, 0]
-        d += np.conj(V[i + 3, k]) * w[i + 3, 0]
-    for i in range(even, last):
-        a += np.conj(V[i, k]) * w[i, 0]
-    return (a + b) + (c + d)
+def _dot_of_piece(team: Any, V: Any, w: Any, k: Any, first: Any, last: Any) -> Any:
+    return es.parallel_reduce(
+        es.TeamVectorRange(team, first, last), lambda i: np.conj(V[i, k]) * w[i, 0]
+    )
 
 
-def _dots(p: int, V: Any, w: Any, count: Any, piece: Any, parts: Any) -> None:
-    first = p * piece
+def _dots_of_piece(team: Any, V: Any, w: Any, count: Any, piece: Any, parts: Any) -> None:
+    first = team.league_rank * piece
     last = min(first + piece, w.extent(0))
     for k in range(count):
-        parts[p, k] = _dot(V, w, k, first, last)
+        total = _dot_of_piece(team, V, w, k, first, last)
+        if es.single(es.PerTeam(team)):
+            parts[team.league_rank, k] = total
 
 
 def _subtracted(
-    p: int, V: Any, w: Any, count: Any, piece: Any, dots: Any, parts: Any, squares: Any, again: Any
-) -> None:
-    first = p * piece
+    team: Any, V: Any, w: Any, count: Any, piece: Any, dots: Any, parts: Any, squares: Any,
+    again: Any,
+) -> None:  # fmt: skip
+    first = team.league_rank * piece
     last = min(first + piece, w.extent(0))
-    for k in range(count):
+    fours = count // 4 * 4
+    for k in range(0, fours, 4):  # so that w is read and written a quarter as often
+        a = dots[k]
+        b = dots[k + 1]
+        c = dots[k + 2]
+        d = dots[k + 3]
+        for i in es.TeamVectorRange(team, first, last):
+            w[i, 0] -= V[i, k] * a + V[i, k + 1] * b + V[i, k + 2] * c + V[i, k + 3] * d
+    for k in range(fours, count):
         h = dots[k]
-        for i in range(first, last):
+        for i in es.TeamVectorRange(team, first, last):
             w[i, 0] -= V[i, k] * h
+    team.barrier()
     if again == "yes":
         for k in range(count):
-            parts[p, k] = _dot(V, w, k, first, last)
+            total = _dot_of_piece(team, V, w, k, first, last)
+            if es.single(es.PerTeam(team)):
+                parts[team.league_rank, k] = total
     else:
-        total = 0.0
-        for i in range(first, last):
-            total += size_of(w[i, 0])
-        squares[p] = total
+        square = es.parallel_reduce(
+            es.TeamVectorRange(team, first, last), lambda i: size_of(w[i, 0])
+        )
+        if es.single(es.PerTeam(team)):
+            squares[team.league_rank] = square
+
+
+def _dots_of_item(p: int, k: int, V: Any, w: Any, count: Any, piece: Any, parts: Any) -> None:
+    total = 0
+    for i in range(p * piece, min((p + 1) * piece, w.extent(0))):
+        total += np.conj(V[i, k]) * w[i, 0]
+    parts[p, k] = total
 
 
 def _added(k: int, parts: Any, dots: Any) -> None:

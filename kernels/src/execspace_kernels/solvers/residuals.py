@@ -15,6 +15,7 @@ import numpy as np
 import execspace as es
 
 from ..arguments import MANY, choice
+from ..errors import MatrixError
 from .columns import Columns, noted, size_of
 from .method import Method
 from .operators import Operator
@@ -41,7 +42,7 @@ class MinimalResiduals(Method):
         super().__init__(columns, A, M, algorithm)
         m = self.restart = max(1, min(restart, columns.n))
         space, scalar = columns.space, columns.scalar
-        self.basis = Basis(columns, m, self.r, self.rr, teams=self.algorithm == "teams")
+        self.basis = Basis(columns, m, self.r, self.rr, self.algorithm)
         if M is not None:
             self.z = columns.vector("z")
         self.H = es.zeros((m + 1, m), scalar, space=space, label="H")
@@ -55,12 +56,20 @@ class MinimalResiduals(Method):
     def chosen(self, algorithm: str) -> tuple[str, str]:
         """How vectors are made orthogonal."""
         space = self.columns.space
-        choice(algorithm, "gmres: algorithm", ("auto", "pieces", "teams"))
+        choice(algorithm, "gmres: algorithm", ("auto", "pieces", "teams", "rows"))
+        has_teams = isinstance(space, es.SupportsTeams)
+        if algorithm in ("pieces", "teams") and not has_teams:
+            raise MatrixError(
+                f"gmres: algorithm={algorithm!r}, and space '{space.name}' has no teams; expected "
+                f"'rows' or 'auto'."
+            )
         if algorithm != "auto":
             return algorithm, "it was asked for"
-        if space.concurrency > MANY and isinstance(space, es.SupportsTeams):
+        if not has_teams:
+            return "rows", f"space '{space.name}' has no teams"
+        if space.concurrency > MANY:
             return "teams", f"space '{space.name}' runs many work items at once"
-        return "pieces", f"space '{space.name}' runs few work items at once, or has no teams"
+        return "pieces", f"space '{space.name}' runs few work items at once"
 
     def first(self) -> None:
         """The first vector is r, normalised."""
@@ -132,7 +141,7 @@ class MinimalResiduals(Method):
 
     def vector_passes(self) -> int:
         """On the average of a cycle that is full: three or four times the vectors, and some."""
-        passes = 4 if self.basis.teams else 3
+        passes = 3 if self.algorithm == "pieces" else 4
         return passes * (self.restart + 1) // 2 + 2 + 6 + 2  # products, w, the new vector
 
 

@@ -161,9 +161,9 @@ def gmres(
     ----------
     restart : int
         Vectors that are kept, and orthogonalised against; then it begins anew with what it has.
-    algorithm : {"auto", "pieces", "teams"}
-        How dots with all vectors are done: a work item for some rows, or a team for some rows of a
-        vector.
+    algorithm : {"auto", "pieces", "teams", "rows"}
+        How dots with all vectors are done: some rows of all vectors at a time, as hosts do; or a
+        team, or a work item, for some rows of one vector.
     A, b, x0, out, M, rtol, atol, max_iterations, callback, check_every, raise_on_failure, space
         As of `cg`, and so are results, errors and what blocks. Columns of `b` are solved one after
         the other, A and M get Views of shape (n,). The residuals are those of the unpreconditioned
