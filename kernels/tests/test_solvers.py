@@ -164,16 +164,16 @@ def test_iterations_are_those_of_scipy(space):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_preconditioners(space, name):
-    scales = np.geomspace(1, 1e3, 50)
-    D = scipy_sparse.diags_array(np.sqrt(scales))
-    S = (D @ hermitian(50) @ D).tocsr()
+    n = 50 if space.name != "oracle" else 36
+    D = scipy_sparse.diags_array(np.geomspace(1, 30, n))
+    S = (D @ hermitian(n) @ D).tocsr()
     A = sparse.as_crs(S, space=space)
     for columns in ((), (3,)):
-        b = numbers((50, *columns), seed=2)
+        b = numbers((n, *columns), seed=2)
         right = es.array(b, space=space)
         M = Jacobi(S, space)
         with_it = getattr(solvers, name)(A, right, M=M, rtol=1e-10)
-        without = getattr(solvers, name)(A, right, rtol=1e-10, max_iterations=400)
+        without = getattr(solvers, name)(A, right, rtol=1e-10, max_iterations=150)
         assert with_it.converged
         assert np.abs(with_it.x.to_numpy() - solved(S, b)).max() < 1e-5
         assert np.max(with_it.iterations) < np.max(without.iterations)
@@ -281,7 +281,8 @@ def test_how_often_it_looks_changes_nothing(space, name):
     S, b = hermitian(40), numbers((40, 2))
     b[:, 1] = S @ np.eye(40)[3]  # done sooner or later than the other one
     A, right = sparse.as_crs(S, space=space), es.array(b, space=space)
-    every = [getattr(solvers, name)(A, right, check_every=k) for k in (1, 7, 1000)]
+    every = [getattr(solvers, name)(A, right, check_every=k, max_iterations=80)
+             for k in (1, 7, 1000)]  # fmt: skip
     for other in every[1:]:
         assert np.array_equal(every[0].x.to_numpy(), other.x.to_numpy())
         assert np.array_equal(every[0].history, other.history, equal_nan=True)
