@@ -506,3 +506,25 @@ def test_systems_of_any_kind(space, n, seed, columns):
             left = b - S @ solution.x.to_numpy()
             assert solution.converged, solution.report()
             assert (np.linalg.norm(left, axis=0) <= 2e-9 * np.linalg.norm(b, axis=0)).all()
+
+
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+@pytest.mark.parametrize("columns", [np.int32, np.int64])
+def test_indices_of_both_sizes(space, offsets, columns):
+    S = hermitian(20)
+    A = sparse.CrsMatrix(
+        S.indptr.astype(offsets), S.indices.astype(columns), S.data, (20, 20), space=space
+    )
+    for shape in ((20,), (20, 5)):
+        solution = solvers.cg(A, es.ones(shape, space=space))
+        assert np.abs(solution.x.to_numpy() - solved(S, np.ones(shape))).max() < 1e-6
+
+
+def test_columns_that_lie_apart():
+    S, b, out = hermitian(20), numbers((20, 6)), np.zeros((20, 6))
+    for name in METHODS:
+        solution = getattr(solvers, name)(
+            S, b[:, ::2], x0=b[:, 1::2], out=out[:, 1::2], space="serial"
+        )
+        assert solution.converged and not out[:, ::2].any()
+        assert np.abs(out[:, 1::2] - solved(S, b[:, ::2])).max() < 1e-6
