@@ -275,7 +275,8 @@ def prepare(
 
     Notes
     -----
-    Asynchronous where the space is, but for "chebyshev" without bounds.
+    Asynchronous where the space is, but for "chebyshev" without bounds. Launches of operators are
+    recorded with the Views that they have then; one that takes others needs another handle.
 
     Examples
     --------
