@@ -244,9 +244,18 @@ def _squares(space: es.ExecutionSpace, arrays: Arrays) -> dict[str, Maker]:
             np.add.at(by_rows, np.repeat(np.arange(shape[0]), np.diff(parts[0])), parts[2])
             assert np.isclose(C.values.to_numpy().sum(), float(sums @ by_rows)), "A A is wrong"
 
+        steps = es.array(
+            -0.5 / np.maximum(parts[2][np.minimum(parts[0][:-1], parts[2].size - 1)], 0.1),
+            space=space,
+        )
+        rows = es.RangePolicy(C.nnz, space=space)
+        row_of = es.array(np.repeat(np.arange(shape[0]), np.diff(C.row_map.to_numpy())),
+                          space=space)  # fmt: skip
+
         def unfused() -> None:
             sparse.spgemm_numeric(handle, A, A, C)
-            sparse.spadd_numeric(added, A, C, D, beta=-0.5)
+            es.parallel_for(rows, _scaled, C.values, row_of, steps)
+            sparse.spadd_numeric(added, A, C, D)
 
         return Contestant(
             f"execspace{how}",
@@ -269,6 +278,10 @@ def _squares(space: es.ExecutionSpace, arrays: Arrays) -> dict[str, Maker]:
     elif _kind(space) == "host":
         found["SciPy"] = partial(_scipy_square, arrays)
     return found
+
+
+def _scaled(k: int, values: Any, row_of: Any, steps: Any) -> None:
+    values[k] *= steps[row_of[k]]
 
 
 def _has_diagonal(arrays: Arrays) -> bool:

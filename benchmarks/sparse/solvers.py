@@ -10,6 +10,7 @@ vectors are as large as the matrix.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -167,9 +168,11 @@ def _cupy(arrays: Arrays, b: Any) -> Contestant:
     row_map, entries, values, shape = arrays
     A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
     right = cupy.asarray(b)
+    known = inspect.signature(linalg.cg).parameters
+    relative = "rtol" if "rtol" in known else "tol"  # as CuPy 13 calls it
 
     def call() -> Any:
-        return linalg.cg(A, right, tol=0.0, atol=0.0, maxiter=ITERATIONS)[0]
+        return linalg.cg(A, right, **{relative: 0.0}, atol=0.0, maxiter=ITERATIONS)[0]
 
     return Contestant(
         "CuPy", call, cupy.cuda.Device().synchronize,

@@ -20,7 +20,7 @@ import execspace as es
 
 from ..arguments import static
 from .crs import StaticCrsGraph
-from .spgemm_hosts import coefficient
+from .spgemm_hosts import coefficient, diagonal_of, own_of
 
 MOST_MERGED = 8  # rows of B
 _MOST_PRODUCTS = 128  # of a row that is merged
@@ -205,13 +205,15 @@ def _merge(
     ends = es.local(slots, np.int64)
     columns = es.local(slots, np.int64)
     scales = es.local(slots, values.dtype)
+    mine = own_of(i, own, how)
+    step = omega / diagonal_of(a_values, mine, how)
     for s in range(slots):
         columns[s] = -1
         if s < n:
             j = a[begin + s]
             heads[s] = b_map[j]
             ends[s] = b_map[j + 1]
-            scales[s] = coefficient(a_values, begin + s, i, own, omega, how)
+            scales[s] = coefficient(a_values, begin + s, mine, step, how)
             if heads[s] < ends[s]:
                 columns[s] = b[heads[s]]
     for q in range(row_map[i], row_map[i + 1]):
@@ -355,6 +357,8 @@ def _hash(
     highs = team.scratch(team.team_size, np.int64)
     scales = team.scratch(team.team_size, values.dtype)
     i = row[team.league_rank]
+    mine = own_of(i, own, how)
+    diagonal = diagonal_of(a_values, mine, how)  # which comes while the table is filled
     q_begin = start[team.league_rank]
     q_end = min(q_begin + most, np.int64(row_map[i + 1]))
     for s in es.TeamThreadRange(team, places):
@@ -367,6 +371,7 @@ def _hash(
         while es.atomic_compare_exchange(keys, at, entries.dtype(-1), column) != entries.dtype(-1):
             at = (at + 1) & (places - 1)
     team.barrier()
+    step = omega / diagonal
     end = a_map[i + 1]
     for k in range(a_map[i], end, team.team_size):
         count = min(team.team_size, end - k)
@@ -379,7 +384,7 @@ def _hash(
                 high = _begin_of(b, low, high, np.int64(entries[q_end - 1]) + 1)
             lows[t] = low
             highs[t] = high
-            scales[t] = coefficient(a_values, k + t, i, own, omega, how)
+            scales[t] = coefficient(a_values, k + t, mine, step, how)
         team.barrier()
         for t in range(count):
             if lows[t] < highs[t]:

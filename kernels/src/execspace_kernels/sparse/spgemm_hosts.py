@@ -188,9 +188,11 @@ def dense(
 ) -> None:  # fmt: skip
     """The elements of C, summed in an array of all columns, which is 0 before and after."""
     for i in range(bounds[w], bounds[w + 1]):
+        mine = own_of(i, own, how)
+        step = omega / diagonal_of(a_values, mine, how)
         for k in range(a_map[i], a_map[i + 1]):
             j = a[k]
-            scale = coefficient(a_values, k, i, own, omega, how)
+            scale = coefficient(a_values, k, mine, step, how)
             for p in range(b_map[j], b_map[j + 1]):
                 sums[w, b[p]] += scale * b_values[p]
         for q in range(row_map[i], row_map[i + 1]):
@@ -199,8 +201,24 @@ def dense(
 
 
 @es.function
-def coefficient(a_values: Any, k: Any, i: Any, own: Any, omega: Any, how: Any) -> Any:
-    """An element of A; or of I - omega D^-1 A, where own[i] is the entry of row i's diagonal."""
+def own_of(i: Any, own: Any, how: Any) -> Any:
+    """The entry of a row's diagonal; not used for a product."""
+    if how == "product":
+        return 0
+    return own[i]
+
+
+@es.function
+def diagonal_of(a_values: Any, mine: Any, how: Any) -> Any:
+    """The element of a row's diagonal; not used for a product."""
+    if how == "product":
+        return 1
+    return a_values[mine]
+
+
+@es.function
+def coefficient(a_values: Any, k: Any, mine: Any, step: Any, how: Any) -> Any:
+    """An element of A, or of I - omega D^-1 A."""
     if how == "product":
         return a_values[k]
-    return (1 if k == own[i] else 0) - omega * a_values[k] / a_values[own[i]]
+    return (1 if k == mine else 0) - step * a_values[k]
