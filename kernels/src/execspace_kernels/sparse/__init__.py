@@ -8,12 +8,14 @@ from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
 from .spgemm import SpGemmHandle, spgemm, spgemm_jacobi, spgemm_numeric, spgemm_symbolic
 from .spmv import spmv
+from .sptrsv import SpTrsvHandle, sptrsv, sptrsv_solve, sptrsv_symbolic
 
 __all__ = [
     "CooMatrix",
     "CrsMatrix",
     "SpAddHandle",
     "SpGemmHandle",
+    "SpTrsvHandle",
     "StaticCrsGraph",
     "as_crs",
     "diagonal",
@@ -29,6 +31,9 @@ __all__ = [
     "spgemm_numeric",
     "spgemm_symbolic",
     "spmv",
+    "sptrsv",
+    "sptrsv_solve",
+    "sptrsv_symbolic",
     "to_scipy",
     "to_torch",
     "transpose",
