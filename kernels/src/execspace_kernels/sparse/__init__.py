@@ -1,8 +1,10 @@
 """Sparse matrices: `CrsMatrix`, `CooMatrix`, how they come and go, and products with vectors."""
 
+from .colouring import Colouring, colour
 from .coo import CooMatrix
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, from_torch, to_scipy, to_torch
+from .ilu import Ilu, IluHandle, ilu_apply, ilu_numeric, ilu_symbolic
 from .market import read_matrix_market, write_matrix_market
 from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
@@ -11,15 +13,22 @@ from .spmv import spmv
 from .sptrsv import SpTrsvHandle, sptrsv, sptrsv_solve, sptrsv_symbolic
 
 __all__ = [
+    "Colouring",
     "CooMatrix",
     "CrsMatrix",
+    "Ilu",
+    "IluHandle",
     "SpAddHandle",
     "SpGemmHandle",
     "SpTrsvHandle",
     "StaticCrsGraph",
     "as_crs",
+    "colour",
     "diagonal",
     "from_torch",
+    "ilu_apply",
+    "ilu_numeric",
+    "ilu_symbolic",
     "read_matrix_market",
     "sort",
     "sort_and_merge",

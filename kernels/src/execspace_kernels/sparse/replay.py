@@ -34,10 +34,14 @@ class Replay:
         Where its launches run.
     launches : int
         How many there are.
+    copies : bool, default True
+        Whether other vectors are copied; else what they are for is launched.
     """
 
-    def __init__(self, run: Run, space: es.ExecutionSpace, launches: int) -> None:
-        self.run, self.space, self.pays = run, space, launches >= _FEW
+    def __init__(
+        self, run: Run, space: es.ExecutionSpace, launches: int, *, copies: bool = True
+    ) -> None:
+        self.run, self.space, self.pays, self.copies = run, space, launches >= _FEW, copies
         self._seen: dict[Any, Any] = {}
         self._own: dict[Any, Any] = {}
         self._staged: dict[Any, Any] = {}
@@ -59,7 +63,7 @@ class Replay:
             first = not self._seen
             _drop(self._seen)
             self._seen[key] = views  # so that nothing else gets these ids
-            if first:
+            if first or not self.copies:
                 self.run(read, source, target)
             else:
                 self._by_copies(read, source, target)
