@@ -4,7 +4,15 @@ from .colouring import Colouring, colour
 from .coo import CooMatrix
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, from_torch, to_scipy, to_torch
+from .gauss_seidel import (
+    GaussSeidel,
+    GaussSeidelHandle,
+    gauss_seidel_apply,
+    gauss_seidel_numeric,
+    gauss_seidel_symbolic,
+)
 from .ilu import Ilu, IluHandle, ilu_apply, ilu_numeric, ilu_symbolic
+from .jacobi import Jacobi
 from .market import read_matrix_market, write_matrix_market
 from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
@@ -16,8 +24,11 @@ __all__ = [
     "Colouring",
     "CooMatrix",
     "CrsMatrix",
+    "GaussSeidel",
+    "GaussSeidelHandle",
     "Ilu",
     "IluHandle",
+    "Jacobi",
     "SpAddHandle",
     "SpGemmHandle",
     "SpTrsvHandle",
@@ -26,6 +37,9 @@ __all__ = [
     "colour",
     "diagonal",
     "from_torch",
+    "gauss_seidel_apply",
+    "gauss_seidel_numeric",
+    "gauss_seidel_symbolic",
     "ilu_apply",
     "ilu_numeric",
     "ilu_symbolic",

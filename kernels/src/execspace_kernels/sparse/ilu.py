@@ -7,7 +7,6 @@ with both. Kokkos Kernels: SPILUK.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from . import ilu_kernels as kernels
 from .crs import CrsMatrix, StaticCrsGraph
 from .fill import filled
 from .foreign import as_crs
+from .jacobi import count
 from .level_sets import LevelSets, level_sets
 from .replay import Replay
 from .rows import sort_and_merge
@@ -245,12 +245,7 @@ def ilu_symbolic(
     """
     A = as_crs(A)
     choice(algorithm, "ilu: algorithm", ALGORITHMS)
-    try:
-        k = operator.index(level)
-    except TypeError:
-        k = -1
-    if k < 0 or isinstance(level, bool):
-        raise MatrixError(f"ilu: level={level!r}; expected a number of 0 or more.")
+    k = count(level, "ilu: level")
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     if A.shape[0] != A.shape[1]:
         raise MatrixError(f"ilu: A is {A.shape[0]} x {A.shape[1]}; expected a square matrix.")

@@ -389,9 +389,16 @@ def sptrsv(
 
 
 def operands(
-    what: str, A: CrsMatrix, b: Any, out: Any, space: es.ExecutionSpace
+    what: str,
+    A: CrsMatrix,
+    b: Any,
+    out: Any,
+    space: es.ExecutionSpace,
+    *,
+    apart: bool = False,
 ) -> tuple[es.View, es.View]:
-    """b and x of a system with a square matrix, which may be one; raises for what does not fit."""
+    """b and x of a system with a square matrix, which may be one View unless they shall be apart;
+    raises for what does not fit."""
     n = A.shape[0]
     source = vector(b, f"{what}: b", n, f"a matrix of {n} x {n}")
     dtype = np.result_type(A.dtype, source.dtype)
@@ -400,7 +407,7 @@ def operands(
     es.space_for(A.row_map, A.entries, A.values, source, x, space=space)
     if out is not None:
         check_apart(what, x, the_values=A.values, row_map=A.row_map, entries=A.entries)
-        if x != source:
+        if apart or x != source:
             check_apart(what, x, b=source)
     return source, x
 
