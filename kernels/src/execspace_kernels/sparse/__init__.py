@@ -19,6 +19,7 @@ from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
 from .spgemm import SpGemmHandle, spgemm, spgemm_jacobi, spgemm_numeric, spgemm_symbolic
 from .spmv import spmv
 from .sptrsv import SpTrsvHandle, sptrsv, sptrsv_solve, sptrsv_symbolic
+from .supernodal import SuperLuFactors, superlu
 
 __all__ = [
     "Colouring",
@@ -33,6 +34,7 @@ __all__ = [
     "SpGemmHandle",
     "SpTrsvHandle",
     "StaticCrsGraph",
+    "SuperLuFactors",
     "as_crs",
     "colour",
     "diagonal",
@@ -57,6 +59,7 @@ __all__ = [
     "sptrsv",
     "sptrsv_solve",
     "sptrsv_symbolic",
+    "superlu",
     "to_scipy",
     "to_torch",
     "transpose",
