@@ -13,8 +13,10 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import first
 from .crs import StaticCrsGraph
 from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers
+from .sptrsv_kernels import lacks_diagonal
 
 __all__ = ["filled"]
 
@@ -33,8 +35,10 @@ def filled(
     offsets : dtype
         Of its row map, or int64 where that cannot count.
     """
+    n = graph.num_rows
+    if not level and first(n, space, lacks_diagonal, graph.row_map, graph.entries) is None:
+        return graph
     with es.use_space(space):
-        n = graph.num_rows
         own = keys_of(row_numbers(graph, space), graph.entries, (n, n), space)
         diagonal = es.View(n, np.int64, label="keys", space=space, initialize=False)
         es.parallel_for(es.RangePolicy(n, space=space), _diagonal_key, diagonal)

@@ -30,6 +30,7 @@ __all__ = ["Ilu", "IluHandle", "ilu_apply", "ilu_numeric", "ilu_symbolic"]
 
 ALGORITHMS = ("auto", "sequential", "levels")
 _WIDE = 2048  # entries of a level, from which on threads of a host share it
+_THREADS_OF_HOSTS = 4  # to gain from levels: one work item alone finds columns twice as fast
 _THREADS = 32  # of the team for a row, on devices
 
 
@@ -116,8 +117,8 @@ class IluHandle:
         space, nnz = self.space, sum(graph.nnz for graph in self._graphs)
         if not nnz:
             return "sequential", "there are no entries"
-        if space.concurrency == 1:
-            return "sequential", f"space '{space.name}' runs one work item at once"
+        if space.concurrency < _THREADS_OF_HOSTS:
+            return "sequential", f"space '{space.name}' runs {space.concurrency} work items at once"
         if space.concurrency > MANY:
             return "levels", f"space '{space.name}' runs many work items at once"
         mean = nnz // self.levels

@@ -60,13 +60,13 @@ class Replay:
             self._own[key] = at_once(self._recorded, read, source, target), views
             self._own[key][0].submit()
         else:
-            first = not self._seen
+            again = any(seen[: len(read)] == key[: len(read)] for seen in self._seen)
             _drop(self._seen)
             self._seen[key] = views  # so that nothing else gets these ids
-            if first or not self.copies:
-                self.run(read, source, target)
-            else:
+            if again and self.copies:
                 self._by_copies(read, source, target)
+            else:
+                self.run(read, source, target)
 
     def _by_copies(self, read: tuple[es.View, ...], source: es.View, target: es.View) -> None:
         key = *map(id, read), source.dtype, target.dtype, source.shape

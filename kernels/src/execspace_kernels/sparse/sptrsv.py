@@ -42,6 +42,7 @@ __all__ = ["SpTrsvHandle", "sptrsv", "sptrsv_solve", "sptrsv_symbolic"]
 MODES = ("N", "T", "C", "H")
 ALGORITHMS = ("auto", "sequential", "levels", "chained", "syncfree")
 _WIDE = 16384  # entries of a level, from which on threads of a host share it
+_THREADS_OF_HOSTS = 8  # to gain from levels, whose rows lie far apart: of two each is slower
 _LONG = 8  # entries of a row, above which lanes of a device share it
 _THREADS = 512  # of a team, lanes counted
 _ROUNDS = 2  # rows of a level for each thread of a team, above which it is no link of a chain
@@ -459,8 +460,8 @@ def _chosen(algorithm: str, handle: SpTrsvHandle) -> tuple[str, str]:
     space, graph = handle.space, handle.graph
     if not graph.num_rows:
         return "sequential", "there are no rows"
-    if space.concurrency == 1:
-        return "sequential", f"space '{space.name}' runs one work item at once"
+    if space.concurrency < _THREADS_OF_HOSTS:
+        return "sequential", f"space '{space.name}' runs {space.concurrency} work items at once"
     mean, teams = graph.nnz // handle.levels, isinstance(space, es.SupportsTeams)
     narrow = handle._narrow()
     if space.concurrency <= MANY:
