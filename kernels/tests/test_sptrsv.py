@@ -74,6 +74,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(module, "MANY", 0)
         monkeypatch.setattr(level_sets, "MANY", 0)
         monkeypatch.setattr(level_sets, "NARROW", 6)
+        monkeypatch.setattr(module, "_THREADS_OF_HOSTS", 0)
         monkeypatch.setattr(module, "_LONG", 2)
         monkeypatch.setattr(module, "_THREADS", 8)
 
@@ -202,6 +203,25 @@ def test_in_a_graph(space):
         ready.submit()
         es.fence()
         assert x.to_numpy().tolist() == [0.5, 0.375]
+
+
+def test_graphs_that_are_kept_in_a_graph(space, monkeypatch):
+    monkeypatch.setattr(replay, "_FEW", 1)
+    A = sparse.CrsMatrix([0, 1, 3], [0, 0, 1], [2.0, 1.0, 4.0], (2, 2), space=space)
+    handle = sparse.sptrsv_symbolic(A, algorithm="levels", space=space)
+    b, x, other = es.array([2.0, 9.0], space=space), es.zeros(2, space=space), es.zeros(2)
+    for _ in range(3):
+        sparse.sptrsv_solve(handle, A, b, out=x)  # one graph is kept for these
+    with es.Graph(space) as graph:
+        sparse.sptrsv_solve(handle, A, b, out=x)
+        sparse.sptrsv_solve(handle, A, x, out=other)  # by copies
+        es.deep_copy(b, other)
+    ready = graph.instantiate()
+    for _ in range(2):
+        ready.submit()
+    es.fence()
+    assert np.allclose(other.to_numpy(), np.linalg.matrix_power(
+        np.linalg.inv(np.array([[2.0, 0.0], [1.0, 4.0]])), 4) @ [2.0, 9.0])  # fmt: skip
 
 
 def test_arrays_and_matrices_of_other_libraries():
