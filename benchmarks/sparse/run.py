@@ -27,7 +27,7 @@ from execspace_kernels import sparse
 
 from .matrices import Arrays, rmat, stencil
 
-SECTIONS = ("spmv", "spmm", "spadd", "structured")
+SECTIONS = ("spmv", "spmm", "spadd", "structured", "spgemm")
 DEVICES = ("cuda", "hip", "opencl")
 VECTORS = 8
 FULL = {
@@ -39,6 +39,18 @@ FULL = {
 }
 GRIDS = {"5 points, 1024^2": ((1024, 1024), 5), "27 points, 96^3": ((96, 96, 96), 27)}
 QUICK_GRIDS = {"5 points, 30^2": ((30, 30), 5), "27 points, 8^3": ((8, 8, 8), 27)}
+SQUARED = {
+    "device": {
+        "5 points, 2048^2": lambda: stencil((2048, 2048), 5),
+        "27 points, 96^3": lambda: stencil((96, 96, 96), 27),
+        "RMAT 2^16 x 8": lambda: rmat(16, 8),
+    },
+    "host": {
+        "5 points, 1024^2": lambda: stencil((1024, 1024), 5),
+        "27 points, 48^3": lambda: stencil((48, 48, 48), 27),
+        "RMAT 2^14 x 8": lambda: rmat(14, 8),
+    },
+}
 QUICK = {
     "5 points, 30^2": lambda: stencil((30, 30), 5),
     "9 points, 30^2": lambda: stencil((30, 30), 9),
@@ -102,6 +114,9 @@ def cases(
     if "structured" in sections:
         for name, (extents, points) in (QUICK_GRIDS if options.quick else GRIDS).items():
             yield f"SpMV of a stencil, {name}", _stencils(space, extents, points)
+    if "spgemm" in sections:
+        for name, make in (QUICK if options.quick else SQUARED[_kind(space)]).items():
+            yield f"SpGEMM, {name}", _squares(space, make())
 
 
 def _products(
@@ -118,17 +133,22 @@ def _products(
         axis=-1,
     ).reshape(shape[0], *columns)
 
-    def ours(algorithm: str) -> Contestant:
+    def ours(vendor: bool | None) -> Contestant:
         A = sparse.CrsMatrix(row_map, entries, values, shape, check=False, space=space)
         source, y = es.array(x, space=space), es.zeros(expected.shape, space=space)
-        name = "execspace" if algorithm == "auto" else f"execspace, {algorithm}"
+        name = "execspace" if vendor is False else "execspace, auto"
         return Contestant(
-            name, lambda: sparse.spmv(A, source, out=y, algorithm=algorithm, space=space),
+            name,
+            lambda: sparse.spmv(A, source, out=y, vendor=vendor, space=space),
             space.fence, lambda: _checked(lambda: sparse.spmv(A, source, out=y, space=space), y,
                                           expected),
         )  # fmt: skip
 
-    found: dict[str, Maker] = {"execspace": partial(ours, "auto")}
+    # With vendors' routines where they were measured to be faster, and without.
+    found: dict[str, Maker] = {
+        "execspace": partial(ours, False),
+        "execspace, auto": partial(ours, None),
+    }
     return found | {
         who: partial(make, arrays, x, expected, space) for who, make in _peers(space).items()
     }
@@ -229,6 +249,86 @@ def _sums(space: es.ExecutionSpace, five: Arrays, nine: Arrays) -> dict[str, Mak
     elif space.name.partition(":")[0] not in DEVICES:
         found["SciPy"] = partial(_scipy_sum, five, nine)
     return found
+
+
+def _kind(space: es.ExecutionSpace) -> str:
+    return "device" if space.name.partition(":")[0] in DEVICES else "host"
+
+
+def _squares(space: es.ExecutionSpace, arrays: Arrays) -> dict[str, Maker]:
+    """A A; with what is known of its entries; and with a step of Jacobi's, in one pass and two."""
+    *parts, shape = arrays
+
+    def ours(how: str) -> Contestant:
+        A = sparse.CrsMatrix(*parts, shape, check=False, space=space)
+        handle = sparse.spgemm_symbolic(A, A)
+        C = sparse.spgemm_numeric(handle, A, A)
+        added = sparse.spadd_symbolic(A, C)
+        D = sparse.spadd_numeric(added, A, C)
+        sums = np.bincount(parts[1], parts[2], minlength=shape[0])  # of the columns of A
+
+        def check() -> None:
+            by_rows = np.zeros(shape[0])
+            np.add.at(by_rows, np.repeat(np.arange(shape[0]), np.diff(parts[0])), parts[2])
+            assert np.isclose(C.values.to_numpy().sum(), float(sums @ by_rows)), "A A is wrong"
+
+        steps = es.array(
+            -0.5 / np.maximum(parts[2][np.minimum(parts[0][:-1], parts[2].size - 1)], 0.1),
+            space=space,
+        )
+        rows = es.RangePolicy(C.nnz, space=space)
+        row_of = es.array(np.repeat(np.arange(shape[0]), np.diff(C.row_map.to_numpy())),
+                          space=space)  # fmt: skip
+
+        def unfused() -> None:
+            sparse.spgemm_numeric(handle, A, A, C)
+            es.parallel_for(rows, _scaled, C.values, row_of, steps)
+            sparse.spadd_numeric(added, A, C, D)
+
+        return Contestant(
+            f"execspace{how}",
+            {
+                "": lambda: sparse.spgemm(A, A, vendor=False),
+                ", numeric": lambda: sparse.spgemm_numeric(handle, A, A, C),
+                ", Jacobi in one pass": lambda: sparse.spgemm_jacobi(
+                    A, A, 0.5, handle=handle, C=C, check=False
+                ),
+                ", Jacobi in two": unfused,
+            }[how], space.fence, check if how in ("", ", numeric") else lambda: None,
+        )  # fmt: skip
+
+    hows = ["", ", numeric"]
+    if np.all(parts[0][1:] > parts[0][:-1]) and _has_diagonal(arrays):
+        hows += [", Jacobi in one pass", ", Jacobi in two"]
+    found: dict[str, Maker] = {f"execspace{how}": partial(ours, how) for how in hows}
+    if space.name.partition(":")[0] == "cuda":
+        found["CuPy"] = partial(_cupy_square, arrays)
+    elif _kind(space) == "host":
+        found["SciPy"] = partial(_scipy_square, arrays)
+    return found
+
+
+def _scaled(k: int, values: Any, row_of: Any, steps: Any) -> None:
+    values[k] *= steps[row_of[k]]
+
+
+def _has_diagonal(arrays: Arrays) -> bool:
+    row_map, entries, _, shape = arrays
+    rows = np.repeat(np.arange(shape[0]), np.diff(row_map))
+    return int(np.count_nonzero(rows == entries)) == shape[0]
+
+
+def _scipy_square(arrays: Arrays) -> Contestant:
+    row_map, entries, values, shape = arrays
+    A = library("scipy.sparse").csr_array((values, entries, row_map), shape=shape)
+    return Contestant("SciPy", lambda: A @ A, lambda: None, lambda: None)
+
+
+def _cupy_square(arrays: Arrays) -> Contestant:
+    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
+    row_map, entries, values, shape = arrays
+    A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
+    return Contestant("CuPy", lambda: A @ A, cupy.cuda.Device().synchronize, lambda: None)
 
 
 def _scipy_sum(five: Arrays, nine: Arrays) -> Contestant:

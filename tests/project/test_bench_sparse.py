@@ -24,6 +24,18 @@ def test_it_runs(tmp_path):
         assert outcome["execspace"]["ms"] > 0 and outcome["SciPy"]["ms"] > 0, case
 
 
+def test_solvers_run(tmp_path):
+    path = tmp_path / "solvers.json"
+    command = [sys.executable, "-m", "benchmarks.sparse.solvers", "--quick", "--space", "serial"]
+    done = subprocess.run(
+        [*command, "--rounds", "2", "--json", path], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = json.loads(path.read_text())["results"]["serial"]
+    assert outcome["execspace"]["bytes"] > 0 and outcome["execspace"]["over_bytes"] > 0
+    assert outcome["SciPy"]["ms"] > 0
+
+
 def test_matrices():
     matrices = importlib.import_module("benchmarks.sparse.matrices")
     row_map, entries, values, shape = matrices.stencil((4, 5), 5)

@@ -122,7 +122,7 @@ _NAMES = {
     "events.work": "Work",
     "explaining": "Explanation explain",
     "graphs.fused_launch": "Fused fuse",
-    "graphs.graph": "Graph",
+    "graphs.graph": "Graph is_recorded",
     "graphs.node": "GraphNode when_all",
     "graphs.running": "GraphExec",
     "host.space": "HostExecutionSpace",

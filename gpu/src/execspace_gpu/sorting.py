@@ -21,7 +21,7 @@ class Sorts:
     """The methods of `execspace.SupportsSort`; each is in order with the stream of the space."""
 
     def sort(self, view: View, descending: bool) -> None:
-        with _queued(self, view):
+        with queued(self, view):
             array = cupy_array(view)
             if _by_bits(array):
                 _one_nan(array, array)
@@ -33,7 +33,7 @@ class Sorts:
                 array[...] = cupy.sort(array)
 
     def argsort(self, keys: View, descending: bool, out: View) -> None:
-        with _queued(self, keys, out):
+        with queued(self, keys, out):
             array, order = cupy_array(keys), cupy_array(out)
             if _by_bits(array):
                 array = _one_nan(array, cupy.empty_like(array))
@@ -43,7 +43,7 @@ class Sorts:
                 order[...] = cupy.argsort(array)
 
     def permute(self, view: View, order: View) -> None:
-        with _queued(self, view, order):
+        with queued(self, view, order):
             array = cupy_array(view)
             array[...] = array[cupy_array(order)]
 
@@ -67,7 +67,7 @@ def _one_nan_kernel() -> Any:
 
 
 @contextmanager
-def _queued(space: Any, *views: View) -> Iterator[None]:
+def queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
     own: DeviceSpace = space
     kept: list[Any] | None = None if own.parent is None else []

@@ -1,6 +1,7 @@
 """Linear algebra on execspace's Views.
 
-`sparse` has sparse matrices and what is done with them. Submodules are loaded when they are used.
+`sparse` has sparse matrices and what is done with them, `solvers` iterative solvers. Submodules
+are loaded when they are used.
 """
 
 from __future__ import annotations
@@ -9,13 +10,25 @@ import importlib
 from typing import Any
 
 from .decisions import Decision, Explanation, explain
-from .errors import MatrixError
+from .errors import ConvergenceError, MatrixError
+from .vendors import Timing, Vendor, tune
 
 __version__ = "0.1.0"
-__all__ = ["Decision", "Explanation", "MatrixError", "explain", "sparse"]
+__all__ = [
+    "ConvergenceError",
+    "Decision",
+    "Explanation",
+    "MatrixError",
+    "Timing",
+    "Vendor",
+    "explain",
+    "solvers",
+    "sparse",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sparse":
+    if name in ("solvers", "sparse"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

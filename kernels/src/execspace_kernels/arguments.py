@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from .errors import MatrixError
 MANY = 1024  # work items that run at once on a device; hosts have fewer
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 Space = str | es.ExecutionSpace | None
+if TYPE_CHECKING:
+    static = Any  # in kernels it is a number as any other
+else:
+    static = es.static
 
 
 def as_view(source: Any, what: str, space: Space = None) -> es.View:

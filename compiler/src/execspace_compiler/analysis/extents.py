@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from .. import ir
 
 
-def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]]:
-    """For each function, the View parameters whose extents it needs, directly or in a call."""
+def extents_used(
+    functions: tuple[ir.Function, ...], alike: Collection[str] = ()
+) -> dict[str, frozenset[str]]:
+    """For each function, the View parameters whose extents it needs, directly or in a call.
+
+    Those that are `alike` are called with the same arguments, so what one needs all get.
+    """
     known = {f.name: f for f in functions}
     used: dict[str, frozenset[str]] = {}
     for f in functions:  # callees first
@@ -19,4 +26,6 @@ def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]
                     if p.name in used[e.function] and isinstance(a, ir.Var):
                         names.add(a.name)
         used[f.name] = frozenset(names)
-    return used
+    same = used.keys() & set(alike)
+    together = frozenset[str]().union(*(used[name] for name in same))
+    return used | dict.fromkeys(same, together)

@@ -16,6 +16,7 @@ from ..passes.packing import Pack, Packing, with_variables
 from .loops import Calls, Chunk, bounds_of
 
 TOTALS, WORK, ALIGNED = "_totals_pack", "_work_pack", "_packs_aligned"
+ALIKE = ("_work", "_totals", TOTALS, WORK, ALIGNED)  # take the same Views and numbers
 _FIRST = var("_f0")
 
 

@@ -31,7 +31,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Graph",
+    "is_recorded",
 ]
+
+
+def is_recorded() -> bool:
+    """Whether what this thread launches now is recorded for a graph, and does not run yet.
+
+    For libraries whose functions do something beside launches. Does not block.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> with es.Graph("serial"):
+    ...     es.is_recorded()
+    True
+    >>> es.is_recorded()
+    False
+    """
+    return recording.current() is not None
 
 
 class Graph(AnyGraph):

@@ -189,3 +189,9 @@ def _sorted(A: CrsMatrix | BsrMatrix) -> CrsMatrix | BsrMatrix:
 
 def _is_of(matrix: Any, library: str) -> bool:
     return library in sys.modules and type(matrix).__module__.partition(".")[0] == library
+
+
+def of_library(parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> CrsMatrix:
+    """The matrix of a vendor's row map, entries and values."""
+    row_map, entries, values = parts
+    return CrsMatrix(row_map, entries, values, shape, check=False)

@@ -190,6 +190,34 @@ def runs_of(keys: es.View, space: es.ExecutionSpace) -> tuple[es.View, es.View, 
     return kept, starts, order
 
 
+def merged_keys(
+    keys: es.View, shape: tuple[int, int], columns: Any, offsets: Any, space: es.ExecutionSpace
+) -> tuple[StaticCrsGraph, es.View, es.View]:
+    """The graph of keys, each of which it has once; and order and starts of `runs_of`."""
+    kept, starts, order = runs_of(keys, space)
+    entries = columns_of(kept, shape[1], columns, space)
+    row_map = row_map_of(kept, *shape, offsets, space)
+    return StaticCrsGraph(row_map, entries, shape[1], check=False), order, starts
+
+
+def merged_graph(
+    graph: StaticCrsGraph, space: es.ExecutionSpace
+) -> tuple[StaticCrsGraph, es.View, es.View]:
+    """The graph with each entry once, columns ascending; and order and starts, for `sums_of`."""
+    shape = graph.num_rows, graph.num_cols
+    keys = keys_of(row_numbers(graph, space), graph.entries, shape, space)
+    return merged_keys(keys, shape, graph.entries.dtype, graph.row_map.dtype, space)
+
+
+def sums_of(values: es.View, order: es.View, starts: es.View, space: es.ExecutionSpace) -> es.View:
+    """The values of a merged graph."""
+    n = starts.shape[0] - 1
+    sums = es.View(n, values.dtype, label="values", space=space, initialize=False)
+    every = es.RangePolicy(n, space=space)
+    es.parallel_for(every, _sum_in_order, values, order, starts, sums, label="sums of entries")
+    return sums
+
+
 def summed(counts: es.View, offsets: Any, space: es.ExecutionSpace) -> tuple[es.View, int]:
     """The row map of rows that have so many entries each, and how many they have. Blocks."""
     m = counts.shape[0]
@@ -293,6 +321,13 @@ def _merge(
         kept[at] = keys[k]
         entries[at] = keys[k] % num_cols
         merged[at] = total
+
+
+def _sum_in_order(k: int, values: Any, order: Any, starts: Any, sums: Any) -> None:
+    total = values.dtype(0)
+    for t in range(starts[k], starts[k + 1]):
+        total += values[order[t]]
+    sums[k] = total
 
 
 def _diagonal(i: int, row_map: Any, entries: Any, values: Any, found: Any) -> None:

@@ -15,18 +15,12 @@ import numpy as np
 import execspace as es
 
 from ..arguments import overlap
+from ..decisions import decided
 from ..errors import MatrixError
+from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
-from .foreign import as_crs
-from .rows import (
-    columns_of,
-    keys_of,
-    offsets_for,
-    row_map_of,
-    row_numbers,
-    runs_of,
-    summed,
-)
+from .foreign import as_crs, of_library
+from .rows import keys_of, merged_keys, offsets_for, row_numbers, summed
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
 
@@ -63,12 +57,13 @@ def spadd(
     *,
     alpha: complex = 1.0,
     beta: complex = 1.0,
+    vendor: bool | None = None,
     space: str | es.ExecutionSpace | None = None,
 ) -> CrsMatrix:
     """alpha A + beta B, a new matrix whose columns ascend in each row.
 
     Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
-    two phases.
+    two phases; `vendor` is that of `spmv`.
 
     Examples
     --------
@@ -80,6 +75,11 @@ def spadd(
     """
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
+    library: Any
+    library, why = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
+    if library is not None:
+        decided("spadd", library.library, why)
+        return of_library(library.spadd(A, B, alpha, beta), A.shape)
     if not (A.graph.is_sorted() and B.graph.is_sorted()):
         handle = _sorted(A.graph, B.graph, columns, offsets, where)
         return spadd_numeric(handle, A, B, alpha=alpha, beta=beta)
@@ -185,10 +185,7 @@ def _sorted(
     for graph, part in ((a, keys[: a.nnz]), (b, keys[a.nnz :])):
         own = keys_of(row_numbers(graph, space), graph.entries, shape, space)
         es.deep_copy(part, own, instance=space)
-    kept, starts, order = runs_of(keys, space)
-    entries = columns_of(kept, shape[1], columns, space)
-    row_map = row_map_of(kept, *shape, offsets, space)
-    graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
+    graph, order, starts = merged_keys(keys, shape, columns, offsets, space)
     return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
 
 

@@ -11,6 +11,8 @@ Algorithms
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import execspace as es
 from ..arguments import MANY, as_view, check_apart, choice, result, vector
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
+from ..vendors import chosen_vendor, shapes_of
 from . import ports
 from .bsr import BsrMatrix
 from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
@@ -52,6 +55,7 @@ def spmv(
     beta: complex = 0.0,
     mode: str = "N",
     algorithm: str = "auto",
+    vendor: bool | None = None,
     space: str | es.ExecutionSpace | None = None,
 ) -> es.View:
     """y = beta y + alpha op(A) x.
@@ -81,6 +85,9 @@ def spmv(
         "gather": a work item for each column, by the transpose of the graph, which is kept with
         it; for "T" and "H", and these have no other but of a StencilMatrix.
         "auto": one of these, by space, mode and lengths of rows; `explain` tells which.
+    vendor : bool, optional
+        True: the routine of a vendor's library, which "auto" takes where it was measured to be
+        faster. False: never.
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
 
@@ -92,7 +99,8 @@ def spmv(
     Raises
     ------
     MatrixError
-        If `A` is no sparse matrix, or `mode` or `algorithm` is not known or not for this product.
+        If `A` is no sparse matrix, `mode` or `algorithm` is not known or not for this product, or
+        `vendor` is True and there is no routine for it: it says why.
     ViewError
         If shapes do not fit, `out` is read-only, overlaps `x` or the values, or is real where the
         result is complex.
@@ -109,7 +117,7 @@ def spmv(
     plain = type(A) in _FORMATS and type(x) is es.View and type(out) is es.View
     if plain and not is_explained():
         try:
-            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
+            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
         except TypeError:  # something that has no hash, which is refused below
             ready = None
         if ready is not None and all(_are_apart(out, view) for view in (x, *_parts(A))):
@@ -135,11 +143,32 @@ def spmv(
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
     how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
-    launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
+    library: Any = None
+    if vendor and not isinstance(A, CrsMatrix):
+        raise MatrixError(f"spmv: vendor=True with a {type(A).__name__}; expected a CrsMatrix.")
+    if isinstance(A, CrsMatrix) and (algorithm == "auto" or vendor is not None):
+        if algorithm != "auto" and vendor:
+            raise MatrixError(f"spmv: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
+        columns = 1 if source.rank == 1 else source.shape[1]
+        library, why = chosen_vendor(
+            "spmv", vendor, where, lambda: shapes_of(A, columns=columns), A, source, y, alpha, beta,
+            mode,
+        )  # fmt: skip
+    if library is None:
+        launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
+    else:
+        decided("spmv", library.library, why)
+        launch = _by_library(
+            library,
+            mode,
+            vendor,
+            partial(_launch, algorithm, A, source, y, flipped, where, how, conj),
+        )
     launch(A, source, y, alpha, beta)
     if len(A._ready) >= _MOST_READY:
         A._ready.clear()
-    A._ready[_key(A, source, y, alpha, beta, mode, algorithm, space)] = launch
+    if not es.is_recorded():  # which no library is for, but the next call may be
+        A._ready[_key(A, source, y, alpha, beta, mode, algorithm, vendor, space)] = launch
     return y
 
 
@@ -164,12 +193,13 @@ def _key(
     beta: Any,
     mode: Any,
     algorithm: Any,
+    vendor: Any,
     space: Any,
 ) -> tuple[Any, ...]:
     """What the launch of a product depends on."""
     return (
-        mode, algorithm, es.default_space() if space is None else space, A.values.type, x.type,
-        x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
+        mode, algorithm, vendor, es.default_space() if space is None else space, A.values.type,
+        x.type, x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
     )  # fmt: skip
 
 
@@ -177,6 +207,23 @@ def _are_apart(a: es.View, b: es.View) -> bool:
     """Whether two Views surely have no byte in common: they are of two blocks of execspace's."""
     one, other = a.allocation, b.allocation
     return one is not other and one.managed and other.managed
+
+
+def _by_library(library: Any, mode: str, vendor: bool | None, ours: Callable[[], Launch]) -> Launch:
+    """A product by a vendor's library; by ours where it is recorded in a graph."""
+
+    def launch(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        if not es.is_recorded():
+            library.spmv(A, x, y, alpha, beta, mode)
+        elif vendor:
+            raise MatrixError(
+                "spmv: vendor=True, but calls of libraries are not recorded in graphs. Leave it "
+                "out, or give vendor=False."
+            )
+        else:
+            ours()(A, x, y, alpha, beta)
+
+    return launch
 
 
 def _launch(

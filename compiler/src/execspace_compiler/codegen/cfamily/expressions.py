@@ -16,6 +16,7 @@ from ...analysis.carried import loops_with_dependences
 from ...analysis.extents import extents_used
 from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
+from ...mapping.scan_packs import ALIKE
 from ...teams.device import Shape
 from .dialect import Dialect, Float16Bits
 from .float16_bits import bits_of, in_float32, is_float16
@@ -47,7 +48,7 @@ class ExpressionPrinter:
         self.dialect = dialect
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
-        self.extents = extents_used(module.functions)
+        self.extents = extents_used(module.functions, ALIKE)
         in_order = dialect.pragmas.loop_in_order
         self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
         self.tuples: dict[str, str] = {}

@@ -443,3 +443,25 @@ def test_a_prefix_may_have_a_type_that_meets_no_signed_integer(space, kernel, re
     before = [0, 0, 1, 2, 3] if reducer is es.Max else [0, 0, 1, 3, 6]
     assert o.tolist() == [p + k for p, k in zip(before, range(5), strict=True)]
     assert total == (4 if reducer is es.Max else 10)
+
+
+def kept_from_both_ends(i, prefix, final, x, o):
+    few = x[i + 1] - x[i] <= 2
+    if final:
+        if few:
+            o[prefix] = i
+        else:
+            o[o.extent(0) - 1 - (i - prefix)] = i
+    return 1 if few else 0
+
+
+@pytest.mark.parametrize("n", [1, 300, 70_000])
+def test_an_extent_that_only_the_last_pass_asks_for(space, n):
+    """What computes contributions need not take what stores them."""
+    n = min(n, 300) if space.name == "oracle" else n
+    steps = np.random.default_rng(1).integers(0, 5, n)
+    x, o = np.concatenate([[0], np.cumsum(steps)]), np.zeros(n, np.int64)
+    kept = staged.parallel_scan(es.RangePolicy(n, space=space), kept_from_both_ends, x, o)
+    few = np.flatnonzero(steps <= 2)
+    assert kept == few.size
+    assert o.tolist() == [*few, *np.flatnonzero(steps > 2)[::-1]]

@@ -1,0 +1,351 @@
+"""prepare and Handle: a solver with its vectors and graphs, for systems that come again."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import MANY, as_view, check_takes, result
+from ..errors import ConvergenceError, MatrixError
+from ..sparse import CrsMatrix, as_crs
+from .columns import Columns
+from .conjugate import ConjugateGradients
+from .method import Callback, Method
+from .operators import operator_of
+from .polynomial import ChebyshevIteration, checked_bounds
+from .residuals import MinimalResiduals
+from .solution import REASONS, RUNNING, STOPPED, Solution
+from .stabilized import StabilizedGradients
+
+__all__ = ["METHODS", "Handle", "count_of", "prepare", "right_side"]
+
+METHODS: dict[str, type[Method]] = {
+    "cg": ConjugateGradients,
+    "bicgstab": StabilizedGradients,
+    "gmres": MinimalResiduals,
+    "chebyshev": ChebyshevIteration,
+}
+_OPTIONS = {"gmres": "restart", "chebyshev": "bounds"}
+_EVERY = 10  # iterations that a device does between two looks of the host
+_MOST, _LEAST = 10_000, 10  # iterations, if nothing is said
+_COLUMNS = 1024  # of b: their sums are arrays on the stacks of threads
+
+
+class Handle:
+    """A solver for systems of one matrix and right-hand sides of one shape; made by `prepare`.
+
+    One thread at a time may use it.
+
+    Attributes
+    ----------
+    method : str
+    algorithm : str
+        How products and dots are done, see `prepare`.
+    space : ExecutionSpace
+    shape : tuple of int
+        Of b and x.
+    dtype : numpy.dtype
+        Of x.
+    """
+
+    def __init__(
+        self, method: str, A: Any, b: es.View, M: Any, algorithm: str,
+        space: es.ExecutionSpace, options: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.method, self.space, self.shape = method, space, b.shape
+        n = b.shape[0]
+        self._A = operator_of(A, f"{method}: A", n, space)
+        self._M = None if M is None else operator_of(M, f"{method}: M", n, space)
+        dtypes = [op.dtype for op in (self._A, self._M) if op is not None and op.dtype is not None]
+        self.dtype = np.result_type(b.dtype, *dtypes)
+        if self.dtype.kind not in "fc":
+            self.dtype = np.result_type(self.dtype, np.float64)
+        self._algorithm, self._options = algorithm, options
+        self._make()
+
+    def _make(self) -> None:
+        columns = self.shape[1] if len(self.shape) == 2 and self.method != "gmres" else None
+        with es.use_space(self.space):
+            self._solver = METHODS[self.method](
+                Columns(self.shape[0], columns, self.dtype, self.space), self._A, self._M,
+                self._algorithm, **self._options,
+            )  # fmt: skip
+        self._values = self._elements()
+
+    def _elements(self) -> tuple[es.View | None, ...]:
+        """Values of matrices, which graphs have recorded."""
+        return tuple(
+            op.matrix.values if op is not None and op.matrix is not None else None
+            for op in (self._A, self._M)
+        )
+
+    @property
+    def algorithm(self) -> str:
+        """How products and dots are done."""
+        return self._solver.algorithm
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval of Chebyshev's iteration."""
+        solver = self._solver
+        return solver.bounds if isinstance(solver, ChebyshevIteration) else None
+
+    @property
+    def bytes_per_iteration(self) -> int | None:
+        """Bytes that an iteration must move between memory and processor: each element of a matrix
+        and each of a vector that a pass reads or writes counts once. None where something else than
+        a matrix is multiplied with. Of GMRES for one column, on the average of a whole cycle."""
+        return self._solver.bytes_per_iteration
+
+    def solve(
+        self,
+        b: es.View | Any,
+        *,
+        x0: es.View | Any = None,
+        out: es.View | Any = None,
+        rtol: float = 1e-8,
+        atol: float = 0.0,
+        max_iterations: int | None = None,
+        callback: Callback | None = None,
+        check_every: int | None = None,
+        raise_on_failure: bool = False,
+    ) -> Solution:
+        """Solve A x = b. Parameters and what is raised are those of `cg`.
+
+        Blocks. What it needs was allocated, and recorded, at the first time.
+        """
+        return self._solve(
+            b, x0, out, rtol, atol, max_iterations, callback, check_every, raise_on_failure, True
+        )
+
+    def _solve(
+        self, b: Any, x0: Any, out: Any, rtol: Any, atol: Any, max_iterations: Any, callback: Any,
+        check_every: Any, raise_on_failure: bool, again: bool,
+    ) -> Solution:  # fmt: skip
+        what = self.method
+        right = right_side(b, what, self.space)
+        start = None if x0 is None else right_side(x0, f"{what}: x0", self.space)
+        for given, name in ((right, "b"), (start, "x0")):
+            if given is not None:
+                self._check(given, name)
+        if out is not None:
+            check_takes(what, result(out, what, self.shape, self.dtype, self.space, right),
+                        self.dtype)  # fmt: skip
+        used = [view for view in (right, start) if view is not None]
+        es.space_for(*used, *(() if out is None else (as_view(out, f"{what}: out"),)),
+                     space=self.space)  # fmt: skip
+        most = count_of(max_iterations, f"{what}: max_iterations", 0)
+        if most is None:
+            most = min(max(10 * self.shape[0], _LEAST), _MOST)
+        every = count_of(check_every, f"{what}: check_every", 1)
+        if every is None:
+            every = 1 if self.space.concurrency <= MANY else _EVERY
+        limits = tuple(_tolerance(t, f"{what}: {n}") for t, n in ((rtol, "rtol"), (atol, "atol")))
+        if callback is not None and not callable(callback):
+            raise MatrixError(f"{what}: callback={callback!r}; expected a function.")
+        self.space.fence()  # raises while a graph is recorded, before anything is written
+        if any(a is not b for a, b in zip(self._values, self._elements(), strict=True)):
+            self._make()  # a matrix has got other values
+        with es.use_space(self.space):
+            found = self._found(right, start, limits, most, every, callback, again, out)
+        if raise_on_failure and not found.converged:
+            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
+        return found
+
+    def _check(self, view: es.View, name: str) -> None:
+        if view.shape != self.shape:
+            raise es.ViewError(
+                f"{self.method}: {name} is View '{view.label}' of shape {view.shape}; expected "
+                f"{self.shape}."
+            )
+        if view.dtype.kind == "c" and self.dtype.kind != "c":
+            raise es.ViewError(
+                f"{self.method}: {name} is View '{view.label}' of {view.dtype}, and the solver "
+                f"was made for {self.dtype}; expected real numbers, or a b that is complex."
+            )
+
+    def _found(
+        self, b: es.View, x0: es.View | None, limits: Any, most: int, every: int,
+        callback: Any, again: bool, out: Any,
+    ) -> Solution:  # fmt: skip
+        several = len(self.shape) == 2
+        if several and (self.method == "gmres" or not self.shape[1]):
+            x = es.View(self.shape, self.dtype, label="x", space=self.space)
+            parts = []
+            for j in range(self.shape[1]):
+                own = None if x0 is None else x0[:, j]
+                parts.append(self._run(b[:, j], own, limits, most, every, callback))
+                es.deep_copy(x[:, j], self._solver.x.own, instance=self.space)
+        else:
+            parts = [self._run(b, x0, limits, most, every, callback)]
+            x = self._solver.x.own
+            if again and out is None:
+                x = es.View(self.shape, self.dtype, label="x", space=self.space, initialize=False)
+                es.deep_copy(x, self._solver.x.own, instance=self.space)
+        if out is not None:
+            to = as_view(out, f"{self.method}: out")
+            es.deep_copy(to, x, instance=self.space)
+            x = to
+        return self._told(x, parts)
+
+    def _run(
+        self, b: es.View, x0: es.View | None, limits: Any, most: int, every: int, callback: Any
+    ) -> tuple[Any, ...]:
+        """Status, iterations, history and thresholds of the columns."""
+        solver, state = self._solver, self._solver.state
+        state.clear(most)
+        solver.begin(b, x0, *limits)
+        status = solver.run(most, every, callback)
+        count = state.count.to_numpy().astype(np.int64)
+        history = state.history[: int(count.max()) + 1].to_numpy().astype(np.float64)
+        return (
+            np.where(status == RUNNING, STOPPED, status), count, history,
+            state.threshold.to_numpy().astype(np.float64),
+        )  # fmt: skip
+
+    def _told(self, x: es.View, parts: list[tuple[Any, ...]]) -> Solution:
+        status: Any
+        threshold: Any
+        k = self.shape[1] if len(self.shape) == 2 else 1
+        most = max((part[2].shape[0] for part in parts), default=1)
+        history = np.full((most, k), np.nan)
+        at = 0
+        for part in parts:
+            length, width = part[2].shape
+            history[:length, at : at + width] = part[2]
+            at += width
+        status, count, threshold = (
+            np.concatenate([np.zeros(0, dtype), *(part[n] for part in parts)])
+            for n, dtype in ((0, np.int64), (1, np.int64), (3, np.float64))
+        )
+        reasons = tuple(REASONS[int(s)] for s in status)
+        bad = [j for j, reason in enumerate(reasons) if reason != REASONS[1]]
+        if not bad:
+            reason = REASONS[1]
+        else:
+            reason = reasons[bad[0]] if k == 1 else f"column {bad[0]}: {reasons[bad[0]]}"
+        alone = len(self.shape) == 1
+        return Solution(
+            x, not bad, int(count[0]) if alone else count, history[:, 0] if alone else history,
+            reason, reasons, self.method, threshold,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"<Handle of {self.method} for b of shape {self.shape}, {self.dtype}, on "
+            f"'{self.space.name}', algorithm {self.algorithm!r}>"
+        )
+
+
+def prepare(
+    method: str,
+    A: CrsMatrix | Any,
+    b: es.View | Any,
+    *,
+    M: Any = None,
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+    **options: Any,
+) -> Handle:
+    """Make a solver for systems that come again, as in time steps.
+
+    Parameters
+    ----------
+    method : {"cg", "bicgstab", "gmres", "chebyshev"}
+    A, M, algorithm, space
+        As of `cg`. Elements of a matrix may change between solutions.
+    b : View or array, shape (n,) or (n, k)
+        A right-hand side; what it holds is not read.
+    **options
+        `restart` of "gmres", `bounds` of "chebyshev".
+
+    Returns
+    -------
+    Handle
+        Its `solve(b)` is what `cg` and others do.
+
+    Raises
+    ------
+    MatrixError, ViewError, SpaceAccessError
+        As `cg`.
+
+    Notes
+    -----
+    Asynchronous where the space is, but for "chebyshev" without bounds. Launches of operators are
+    recorded with the Views that they have then; one that takes others needs another handle.
+
+    Examples
+    --------
+    >>> from execspace_kernels import solvers, sparse
+    >>> A = sparse.CrsMatrix([0, 1, 2], [0, 1], [2.0, 4.0], shape=(2, 2))
+    >>> handle = solvers.prepare("cg", A, [0.0, 0.0])
+    >>> [handle.solve(b).x.to_numpy().tolist() for b in ([2.0, 0.0], [0.0, 8.0])]
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        raise MatrixError(f"prepare: method={method!r}; expected one of {', '.join(METHODS)}.")
+    for name in options:
+        if name != _OPTIONS.get(method):
+            raise MatrixError(f"{method} has no option {name!r}.")
+    if "restart" in options:
+        options["restart"] = count_of(options["restart"], "gmres: restart", 1) or 30
+    if options.get("bounds") is not None:
+        options["bounds"] = checked_bounds(options["bounds"], method)
+    A, M = _as_matrix(A), _as_matrix(M)
+    views = [view for matrix in (A, M) if isinstance(matrix, CrsMatrix)
+             for view in (matrix.row_map, matrix.entries, matrix.values)]  # fmt: skip
+    right = right_side(b, method, space)
+    where = es.space_for(*views, right, space=space)
+    return Handle(method, A, right, M, algorithm, where, options)
+
+
+def _as_matrix(A: Any) -> Any:
+    """A sparse matrix of another library as a CrsMatrix, once; all else as it is."""
+    if A is None or callable(getattr(A, "apply", None)) or callable(A):
+        return A
+    try:
+        return as_crs(A)
+    except MatrixError:  # `operator_of` tells what is expected
+        return A
+
+
+def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.View:
+    """b as a View of one column or several; ViewError for what is none."""
+    view = as_view(b, what if ": " in what else f"{what}: b", space)
+    name = what if ": " in what else f"{what}: b"
+    if view.rank not in (1, 2) or view.dtype.kind not in "iufc":
+        raise es.ViewError(
+            f"{name} is View '{view.label}' of shape {view.shape} and {view.dtype}; expected "
+            f"numbers of shape (n,) or (n, k)."
+        )
+    if view.rank == 2 and view.shape[1] > _COLUMNS:
+        raise es.ViewError(
+            f"{name} has {view.shape[1]} columns; expected {_COLUMNS} at most. Solve for some of "
+            f"them at a time."
+        )
+    return view
+
+
+def count_of(value: Any, what: str, least: int) -> int | None:
+    """A number of something, or None; MatrixError for all else."""
+    if value is None:
+        return None
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < least:
+        raise MatrixError(f"{what}={value!r}; expected a number of {least} or more.")
+    return number
+
+
+def _tolerance(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        raise MatrixError(f"{what}={value!r}; expected a number.")
+    if not 0 <= value < np.inf:
+        raise MatrixError(f"{what}={value!r}; expected 0 or more.")
+    return float(value)

@@ -1,0 +1,168 @@
+"""Jacobi's method as a preconditioner; and what Gauss-Seidel shares with it: inverse diagonals."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..errors import MatrixError
+from . import relaxation_kernels as kernels
+from .crs import CrsMatrix
+from .foreign import as_crs
+from .sptrsv import check_diagonal, operands
+
+__all__ = ["Jacobi"]
+
+
+class Jacobi:
+    """The inverse of the diagonal of a matrix, or some sweeps of Jacobi's method from zero.
+
+    Parameters
+    ----------
+    A : CrsMatrix, or a sparse matrix of another library
+        n x n; kept, and read by more than one sweep.
+    sweeps : int, default 1
+    omega : float, default 1.0
+        How far each sweep goes.
+    space : str or ExecutionSpace, optional
+
+    Raises
+    ------
+    MatrixError
+        If A is not square, or a diagonal element is zero or missing, with its row.
+    SpaceAccessError
+
+    Notes
+    -----
+    Making one blocks.
+
+    Examples
+    --------
+    >>> from execspace_kernels import sparse
+    >>> A = sparse.CrsMatrix([0, 1, 3], [0, 0, 1], [2.0, 1.0, 4.0], shape=(2, 2))
+    >>> sparse.Jacobi(A).apply([2.0, 8.0]).to_numpy().tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        A: CrsMatrix | Any,
+        sweeps: int = 1,
+        omega: float = 1.0,
+        *,
+        space: str | es.ExecutionSpace | None = None,
+    ) -> None:
+        self.A = A = as_crs(A)
+        self.sweeps, self.omega = count(sweeps, "jacobi: sweeps"), check_omega(omega, "jacobi")
+        self.space = es.space_for(A.row_map, A.entries, A.values, space=space)
+        if A.shape[0] != A.shape[1]:
+            raise MatrixError(f"jacobi: A is {A.shape[0]} x {A.shape[1]}; expected a square one.")
+        self._inverse = inverse_diagonal(A, "jacobi", True, self.space, None)
+        self._work: dict[Any, tuple[es.View, es.View]] = {}
+
+    def update(self, A: CrsMatrix | Any) -> None:
+        """Take the values that a matrix of the same graph has now. Blocks."""
+        A = as_crs(A)
+        if not A.graph.is_same(self.A.graph):
+            raise MatrixError(f"jacobi: A is {A!r}; expected one of the graph {self.A.graph!r}.")
+        self._inverse = inverse_diagonal(A, "jacobi", True, self.space, self._inverse)
+        self.A = A
+
+    def apply(self, b: es.View | Any, *, out: es.View | Any = None) -> es.View:
+        """What the sweeps make of zeros.
+
+        Parameters
+        ----------
+        b : View or array, shape (n,) or (n, k)
+            One vector or several; read.
+        out : View or array, shape (n,) or (n, k), optional
+            Without it a new View of the common dtype. May be `b` itself for one sweep.
+
+        Raises
+        ------
+        ViewError
+            As `sptrsv_solve`.
+
+        Notes
+        -----
+        Asynchronous where the space is; can be recorded.
+        """
+        source, x = operands("jacobi", self.A, b, out, self.space, apart=self.sweeps != 1)
+        one = source.rank == 1
+        scaled = kernels.scaled_one if one else kernels.scaled_several
+        every = policy(source, self.space, 0, source.shape[0])
+        if not self.sweeps:
+            es.deep_copy(x, 0, instance=self.space)
+            return x
+        es.parallel_for(every, scaled, self._inverse, source, x, self.omega, label="jacobi")
+        start = kernels.start_one if one else kernels.start_several
+        add = kernels.add_one if one else kernels.add_several
+        parts = self.A.row_map, self.A.entries, self.A.values, self._inverse
+        for _ in range(self.sweeps - 1):
+            r, g = self._vectors(x)
+            es.parallel_for(
+                every, start, *parts, source, x, r, g, self.omega, "given", label="jacobi"
+            )
+            es.parallel_for(every, add, g, x, label="jacobi")
+        return x
+
+    __call__ = apply
+
+    def _vectors(self, x: es.View) -> tuple[es.View, es.View]:
+        """Residual and correction."""
+        key = x.shape, x.dtype
+        if key not in self._work:
+            self._work.clear()
+            r, g = (
+                es.View(x.shape, x.dtype, label=label, space=self.space, initialize=False)
+                for label in ("residual", "correction")
+            )
+            self._work[key] = r, g
+        return self._work[key]
+
+    def __repr__(self) -> str:
+        return f"<Jacobi of {self.A!r}, {self.sweeps} sweeps>"
+
+
+def policy(b: es.View, space: es.ExecutionSpace, begin: int, end: int) -> Any:
+    """Some rows of one vector, or of several."""
+    if b.rank == 1:
+        return es.RangePolicy(begin, end, space=space)
+    return es.MDRangePolicy((begin, 0), (end, b.shape[1]), space=space)
+
+
+def inverse_diagonal(
+    A: CrsMatrix, what: str, check: bool, space: es.ExecutionSpace, into: es.View | None
+) -> es.View:
+    """The inverse of each diagonal element, in a View that there is already if it fits."""
+    if check:
+        check_diagonal(A, what, space)
+    if into is None or into.dtype != A.dtype:
+        into = es.View(A.shape[0], A.dtype, label="inverse", space=space, initialize=False)
+    es.parallel_for(
+        es.RangePolicy(A.shape[0], space=space), kernels.inverted, A.row_map, A.entries, A.values,
+        into, label=f"{what} diagonal",
+    )  # fmt: skip
+    return into
+
+
+def count(value: Any, what: str) -> int:
+    """A number of 0 or more; MatrixError for all else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(value, bool):
+        raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
+    return number
+
+
+def check_omega(omega: Any, what: str) -> float:
+    """A real number greater than 0; MatrixError for all else."""
+    if not isinstance(omega, int | float | np.floating) or not omega > 0:
+        raise MatrixError(f"{what}: omega={omega!r}; expected a real number greater than 0.")
+    return float(omega)

@@ -1,0 +1,397 @@
+"""Products of sparse matrices on spaces that run many work items at once.
+
+Rows of few products are merged, a work item for each: the rows of B ascend, and so does what comes
+of them. Other rows have a team. Where their entries are it finds in bitmaps of parts of the columns
+in scratch memory; elements it sums in a hash table in scratch memory, of the entries of C, which
+are known then: a row of more entries than a table holds is that of several teams, each of which
+looks up where in the rows of B its columns begin. Rows of B are added one after the other, so sums
+have the same bits in each run. Methods by the products of a row are of Deveci, Trott and
+Rajamanickam, "Multithreaded sparse matrix-matrix multiplication for many-core and GPU
+architectures", Parallel Computing 78, 2018.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import static
+from .crs import StaticCrsGraph
+from .spgemm_hosts import coefficient, diagonal_of, own_of
+
+MOST_MERGED = 8  # rows of B
+_MOST_PRODUCTS = 128  # of a row that is merged
+_WIDTH = 1 << 17  # columns of a bitmap
+_MOST_THREADS = 256  # of a team
+_TABLE = 2048  # places of the largest table, of which two thirds are taken at most
+
+
+class Rows:
+    """Which rows are merged, and which have teams."""
+
+    def __init__(
+        self, a: StaticCrsGraph, products: es.View, most_in_a_row: int, space: es.ExecutionSpace
+    ) -> None:
+        self.space, self.slots = space, max(1, min(most_in_a_row, MOST_MERGED))
+        m = a.num_rows
+        every = es.RangePolicy(m, space=space)
+        self.merged, self.shared = m, 0
+        self.list = es.View(m, np.int64, label="rows", space=space, initialize=False)
+        if m:
+            self.merged = int(
+                es.parallel_scan(
+                    every, _listed, a.row_map, products, self.list, self.slots, label="spgemm rows"
+                )
+            )
+            self.shared = m - self.merged
+        self.are_all_merged = "yes" if self.merged == m else "no"
+        self.mean = 0.0  # products for each entry of A, for the size of teams
+
+    def size(self) -> int:
+        """Threads of a team, which add a row of B at once."""
+        most = int(self.space.team_limits().team_size_max)  # type: ignore[attr-defined]
+        wanted = 32
+        while wanted < min(self.mean, _MOST_THREADS):
+            wanted *= 2
+        return min(wanted, most)
+
+
+def structure(
+    a: StaticCrsGraph, b: StaticCrsGraph, rows: Rows, first: es.View, entries: es.View, what: str
+) -> None:
+    """ "count" the entries of each row, or "fill" them in."""
+    if rows.merged:
+        es.parallel_for(
+            es.RangePolicy(rows.merged, space=rows.space), _merge_structure, rows.list, a.row_map,
+            a.entries, b.row_map, b.entries, first, entries, b.num_cols, what,
+            rows.are_all_merged, rows.slots, label=f"spgemm merge, {what}",
+        )  # fmt: skip
+    if rows.shared:
+        width = min(_WIDTH, -(-b.num_cols // 32) * 32)
+        lanes = min(5, max(0, round(rows.mean).bit_length() - 1))
+        size = min(128, int(rows.space.team_limits().team_size_max))  # type: ignore[attr-defined]
+        es.parallel_for(
+            es.TeamPolicy(rows.shared, size, space=rows.space), _bitmap, rows.list, rows.merged,
+            a.row_map, a.entries, b.row_map, b.entries, first, entries, b.num_cols, width // 32,
+            lanes, what, label=f"spgemm bitmaps, {what}",
+        )  # fmt: skip
+
+
+def _largest(columns: np.dtype[Any], space: es.ExecutionSpace) -> int:
+    """Places of the largest table that scratch memory has room for, with values of 16 bytes."""
+    room = es.TeamPolicy(1, space=space).scratch_size_max(0) // 8 * 7 - _MOST_THREADS * 32
+    places = _TABLE
+    while places > 512 and places * (columns.itemsize + 16) > room:
+        places //= 2
+    return places
+
+
+class Tables:
+    """The teams that sum elements: for each the row, the first entry of C, and the table's size."""
+
+    def __init__(self, row_map: es.View, columns: np.dtype[Any], rows: Rows) -> None:
+        self.rows = rows
+        self.parts: list[tuple[int, es.View, es.View]] = []
+        if not rows.shared:
+            return
+        space = rows.space
+        every = es.RangePolicy(rows.shared, space=space)
+        low = -1
+        self.largest = _largest(columns, space)
+        for places in (64, 256, self.largest):
+            high = places // 3 * 2
+            last = places == self.largest
+            nothing = es.View(0, np.int64, label="teams", space=space)
+            args = rows.list, rows.merged, row_map, low, high
+            n = int(es.parallel_scan(every, _team_of, *args, nothing, nothing, "count", last))
+            if n:
+                row, start = (
+                    es.View(n, np.int64, label=label, space=space, initialize=False)
+                    for label in ("rows", "starts")
+                )
+                es.parallel_scan(every, _team_of, *args, row, start, "fill", last)
+                self.parts.append((places, row, start))
+            low = high
+
+    def sum(self, *views: Any) -> None:
+        """All elements of C."""
+        size = self.rows.size()
+        for places, row, start in self.parts:
+            whole = "no" if places == self.largest else "yes"
+            es.parallel_for(
+                es.TeamPolicy(row.shape[0], size, space=self.rows.space), _hash, row, start,
+                *views, places // 3 * 2, whole, places, label=f"spgemm hash of {places}",
+            )  # fmt: skip
+
+
+def merge(rows: Rows, *views: Any) -> None:
+    """The elements of rows that are merged."""
+    if rows.merged:
+        es.parallel_for(
+            es.RangePolicy(rows.merged, space=rows.space), _merge, rows.list, *views,
+            rows.are_all_merged, rows.slots, label="spgemm merge",
+        )  # fmt: skip
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _listed(
+    i: int, before: Any, final: Any, a_map: Any, products: Any, rows: Any, slots: Any
+) -> Any:
+    few = a_map[i + 1] - a_map[i] <= slots and products[i + 1] - products[i] <= _MOST_PRODUCTS
+    if final:
+        if few:
+            rows[before] = i
+        else:
+            rows[rows.extent(0) - 1 - (i - before)] = i
+    return 1 if few else 0
+
+
+def _merge_structure(
+    t: int, rows: Any, a_map: Any, a: Any, b_map: Any, b: Any, first: Any, entries: Any,
+    num_cols: Any, what: Any, every: Any, slots: static,
+) -> None:  # fmt: skip
+    i = t if every == "yes" else rows[t]
+    begin = a_map[i]
+    n = a_map[i + 1] - begin
+    heads = es.local(slots, np.int64)
+    ends = es.local(slots, np.int64)
+    columns = es.local(slots, np.int64)
+    for s in range(slots):
+        columns[s] = num_cols
+        if s < n:
+            j = a[begin + s]
+            heads[s] = b_map[j]
+            ends[s] = b_map[j + 1]
+            if heads[s] < ends[s]:
+                columns[s] = b[heads[s]]
+    count = 0
+    at = 0
+    if what == "fill":
+        at = first[i]
+    least = np.int64(0)
+    while least < num_cols:
+        least = np.int64(num_cols)
+        for s in range(slots):
+            least = min(least, columns[s])
+        if least < num_cols:
+            if what == "fill":
+                entries[at] = least
+                at += 1
+            count += 1
+            for s in range(slots):
+                if columns[s] == least:
+                    heads[s] += 1
+                    columns[s] = num_cols
+                    if heads[s] < ends[s]:
+                        columns[s] = b[heads[s]]
+    if what == "count":
+        first[i] = count
+
+
+def _merge(
+    t: int, rows: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any,
+    row_map: Any, entries: Any, values: Any, own: Any, omega: Any, how: Any, every: Any,
+    slots: static,
+) -> None:  # fmt: skip
+    i = t if every == "yes" else rows[t]
+    begin = a_map[i]
+    n = a_map[i + 1] - begin
+    heads = es.local(slots, np.int64)
+    ends = es.local(slots, np.int64)
+    columns = es.local(slots, np.int64)
+    scales = es.local(slots, values.dtype)
+    mine = own_of(i, own, how)
+    step = omega / diagonal_of(a_values, mine, how)
+    for s in range(slots):
+        columns[s] = -1
+        if s < n:
+            j = a[begin + s]
+            heads[s] = b_map[j]
+            ends[s] = b_map[j + 1]
+            scales[s] = coefficient(a_values, begin + s, mine, step, how)
+            if heads[s] < ends[s]:
+                columns[s] = b[heads[s]]
+    for q in range(row_map[i], row_map[i + 1]):
+        column = entries[q]
+        total = values.dtype(0)
+        for s in range(slots):
+            if columns[s] == column:
+                total += scales[s] * b_values[heads[s]]
+                heads[s] += 1
+                columns[s] = -1
+                if heads[s] < ends[s]:
+                    columns[s] = b[heads[s]]
+        values[q] = total
+
+
+@es.function
+def _ones(x: Any) -> Any:
+    """The number of bits that are set in a uint32."""
+    x = x - ((x >> np.uint32(1)) & np.uint32(0x55555555))
+    x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
+    x = (x + (x >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    return np.int64((x * np.uint32(0x01010101)) >> np.uint32(24))
+
+
+@es.function
+def _begin_of(b: Any, low: Any, high: Any, column: Any) -> Any:
+    """The first entry of a row whose column is not below one."""
+    while low < high:
+        middle = (low + high) // 2
+        if b[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _bitmap(
+    team: Any, rows: Any, merged: Any, a_map: Any, a: Any, b_map: Any, b: Any, first: Any,
+    entries: Any, num_cols: Any, words: Any, lanes: Any, what: Any,
+) -> None:  # fmt: skip
+    i = rows[merged + team.league_rank]
+    begin = a_map[i]
+    end = a_map[i + 1]
+    bits = team.scratch(words, np.uint32)
+    least = es.parallel_reduce(
+        es.TeamThreadRange(team, begin, end),
+        lambda k: np.int64(b[b_map[a[k]]]) if b_map[a[k]] < b_map[a[k] + 1] else np.int64(num_cols),
+        reducer=es.Min,
+    )
+    most = es.parallel_reduce(
+        es.TeamThreadRange(team, begin, end),
+        lambda k: np.int64(b[b_map[a[k] + 1] - 1]) if b_map[a[k]] < b_map[a[k] + 1] else -1,
+        reducer=es.Max,
+    )
+    total = np.int64(0)
+    if what == "fill":
+        total += first[i]
+    low = least // 32 * 32
+    whole = most - low < words * 32
+    while low <= most:
+        here = min(words, (most - low) // 32 + 1)
+        for w in es.TeamThreadRange(team, here):
+            bits[w] = 0
+        team.barrier()
+        for q in es.TeamThreadRange(team, (end - begin) << lanes):  # so many for an entry of A
+            j = a[begin + (q >> lanes)]
+            p = np.int64(b_map[j])
+            stop = np.int64(b_map[j + 1])
+            if not whole:
+                p = _begin_of(b, p, stop, low)
+                stop = _begin_of(b, p, stop, low + here * 32)
+            p += q & ((1 << lanes) - 1)
+            while p < stop:
+                c = b[p] - low
+                es.atomic_or(bits, c >> 5, np.uint32(1) << np.uint32(c & 31))
+                p += 1 << lanes
+        team.barrier()
+        if what == "count":
+            total += es.parallel_reduce(es.TeamThreadRange(team, here), lambda w: _ones(bits[w]))
+        else:
+            each = (here + team.team_size - 1) // team.team_size
+            mine = min(team.team_rank * each, here)
+            stop = min(mine + each, here)
+            found = np.int64(0)
+            for w in range(mine, stop):
+                found += _ones(bits[w])
+            at = total + team.scan(found)
+            total += team.reduce(found)
+            for w in range(mine, stop):
+                left = bits[w]
+                while left != np.uint32(0):
+                    lowest = left & (~left + np.uint32(1))
+                    entries[at] = low + w * 32 + _ones(lowest - np.uint32(1))
+                    at += 1
+                    left ^= lowest
+        team.barrier()
+        low += here * 32
+    if what == "count" and es.single(es.PerTeam(team)):
+        first[i] = total
+
+
+def _team_of(
+    t: int, before: Any, final: Any, rows: Any, merged: Any, row_map: Any, low: Any, high: Any,
+    row: Any, start: Any, what: Any, last: Any,
+) -> Any:  # fmt: skip
+    i = rows[merged + t]
+    n = row_map[i + 1] - row_map[i]
+    count = 0
+    if n > low and (last or n <= high):
+        count = (n + high - 1) // high
+    if what == "fill" and final:
+        for c in range(count):
+            row[before + c] = i
+            start[before + c] = row_map[i] + c * high
+    return np.int64(count)
+
+
+@es.function
+def _begin_at(column: Any, places: Any) -> Any:
+    """The place to begin with for a column; a power of two is the number of places."""
+    return (np.int64(column) * 40503) & (places - 1)
+
+
+@es.function
+def _slot(keys: Any, column: Any, places: Any) -> Any:
+    """Where a column is that is there."""
+    at = _begin_at(column, places)
+    while keys[at] != column:
+        at = (at + 1) & (places - 1)
+    return at
+
+
+def _hash(
+    team: Any, row: Any, start: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any,
+    b_values: Any, row_map: Any, entries: Any, values: Any, own: Any, omega: Any, how: Any,
+    most: Any, whole: Any, places: static,
+) -> None:  # fmt: skip
+    keys = team.scratch(places, entries.dtype)
+    sums = team.scratch(places, values.dtype)
+    lows = team.scratch(team.team_size, np.int64)
+    highs = team.scratch(team.team_size, np.int64)
+    scales = team.scratch(team.team_size, values.dtype)
+    i = row[team.league_rank]
+    mine = own_of(i, own, how)
+    diagonal = diagonal_of(a_values, mine, how)  # which comes while the table is filled
+    q_begin = start[team.league_rank]
+    q_end = min(q_begin + most, np.int64(row_map[i + 1]))
+    for s in es.TeamThreadRange(team, places):
+        keys[s] = -1
+        sums[s] = 0
+    team.barrier()
+    for q in es.TeamThreadRange(team, q_begin, q_end):
+        column = entries[q]
+        at = _begin_at(column, places)
+        while es.atomic_compare_exchange(keys, at, entries.dtype(-1), column) != entries.dtype(-1):
+            at = (at + 1) & (places - 1)
+    team.barrier()
+    step = omega / diagonal
+    end = a_map[i + 1]
+    for k in range(a_map[i], end, team.team_size):
+        count = min(team.team_size, end - k)
+        for t in es.TeamThreadRange(team, count):  # what all wait for is read at once
+            j = a[k + t]
+            low = b_map[j] + np.int64(0)
+            high = b_map[j + 1] + np.int64(0)
+            if whole == "no":
+                low = _begin_of(b, low, high, entries[q_begin])
+                high = _begin_of(b, low, high, np.int64(entries[q_end - 1]) + 1)
+            lows[t] = low
+            highs[t] = high
+            scales[t] = coefficient(a_values, k + t, mine, step, how)
+        team.barrier()
+        for t in range(count):
+            if lows[t] < highs[t]:
+                scale = scales[t]
+                for p in es.TeamThreadRange(team, lows[t], highs[t]):
+                    sums[_slot(keys, b[p], places)] += scale * b_values[p]
+                team.barrier()
+        team.barrier()
+    for q in es.TeamThreadRange(team, q_begin, q_end):
+        values[q] = sums[_slot(keys, entries[q], places)]

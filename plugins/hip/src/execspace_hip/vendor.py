@@ -1,0 +1,21 @@
+"""What execspace-kernels asks plugins for: hipSPARSE for the space `hip`, through CuPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pluggy
+
+hookimpl = pluggy.HookimplMarker("execspace_kernels")
+
+
+@hookimpl
+def execspace_kernels_vendor(space: Any) -> Any:
+    """The library for a space of this plugin; None for others."""
+    from .space import Hip
+
+    if not isinstance(space, Hip):
+        return None
+    from execspace_gpu.sparse import CupySparse
+
+    return CupySparse(space, "hipSPARSE through CuPy", is_measured=False)
