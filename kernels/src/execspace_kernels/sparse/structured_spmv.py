@@ -104,15 +104,16 @@ def _sum(
         part = 0  # a plane's: sums that do not wait for each other
         for b in (-1, 0, 1):
             for c in (-1, 0, 1):
-                if is_step(a, b, c, form) and (
-                    near == "all" or is_inside(i + a, j + b, k + c, m, n, p)
-                ):
-                    at = row + (a * n + b) * p + c
+                if is_step(a, b, c, form):
+                    is_there = near == "all" or is_inside(i + a, j + b, k + c, m, n, p)
+                    at = row + (a * n + b) * p + c if is_there else row
                     if flipped == "yes":
                         value = element(values, at, place(-a, -b, -c, form))
                     else:
                         value = element(values, row, place(a, b, c, form))
-                    part += conjugated(value, conj) * x[at]
+                    # Without a branch around them no load waits for another one.
+                    product = conjugated(value, conj) * x[at]
+                    part += product if is_there else 0
         total += part
     return total
 
