@@ -27,7 +27,7 @@ from execspace_kernels import sparse
 
 from .matrices import Arrays, rmat, stencil
 
-SECTIONS = ("spmv", "spmm", "spadd", "structured", "spgemm")
+SECTIONS = ("spmv", "spmm", "spadd", "structured", "sptrsv", "spgemm")
 DEVICES = ("cuda", "hip", "opencl")
 VECTORS = 8
 FULL = {
@@ -37,7 +37,21 @@ FULL = {
     "27 points, 128^3": lambda: stencil((128, 128, 128), 27),
     "RMAT 2^20 x 16": lambda: rmat(20, 16),
 }
-GRIDS = {"5 points, 1024^2": ((1024, 1024), 5), "27 points, 96^3": ((96, 96, 96), 27)}
+GRIDS = {
+    "device": {
+        "3 points, 2^24": ((1 << 24,), 3),
+        "5 points, 2048^2": ((2048, 2048), 5),
+        "9 points, 2048^2": ((2048, 2048), 9),
+        "7 points, 160^3": ((160, 160, 160), 7),
+        "27 points, 128^3": ((128, 128, 128), 27),
+    },
+    "host": {"5 points, 1024^2": ((1024, 1024), 5), "27 points, 96^3": ((96, 96, 96), 27)},
+}
+TRIANGLES = {
+    "device": {"27 points, 64^3": ((64, 64, 64), 27), "5 points, 512^2": ((512, 512), 5)},
+    "host": {"27 points, 32^3": ((32, 32, 32), 27), "5 points, 256^2": ((256, 256), 5)},
+}
+QUICK_TRIANGLES = {"5 points, 20^2": ((20, 20), 5)}
 QUICK_GRIDS = {"5 points, 30^2": ((30, 30), 5), "27 points, 8^3": ((8, 8, 8), 27)}
 SQUARED = {
     "device": {
@@ -112,8 +126,14 @@ def cases(
         five, nine = list(made.values())[:2]
         yield "SpAdd, 5 points + 9 points", _sums(space, five, nine)
     if "structured" in sections:
-        for name, (extents, points) in (QUICK_GRIDS if options.quick else GRIDS).items():
+        for name, (extents, points) in (
+            QUICK_GRIDS if options.quick else GRIDS[_kind(space)]
+        ).items():
             yield f"SpMV of a stencil, {name}", _stencils(space, extents, points)
+    if "sptrsv" in sections:
+        chosen = QUICK_TRIANGLES if options.quick else TRIANGLES[_kind(space)]
+        for name, (extents, points) in chosen.items():
+            yield f"SpTRSV, lower, {name}", _solves(space, extents, points)
     if "spgemm" in sections:
         for name, make in (QUICK if options.quick else SQUARED[_kind(space)]).items():
             yield f"SpGEMM, {name}", _squares(space, make())
@@ -172,9 +192,83 @@ def _stencils(space: es.ExecutionSpace, extents: tuple[int, ...], points: int) -
         name = f"execspace, StencilMatrix, {algorithm}"
         return Contestant(name, call, space.fence, lambda: _checked(call, y, expected))
 
+    n = (arrays[2].size + 2 * arrays[3][0]) // 3  # so that both move the same bytes
+
+    def triad() -> Contestant:
+        a, b, c = (es.ones(n, space=space) for _ in "abc")
+        every = es.RangePolicy(n, space=space)
+        return Contestant(
+            "execspace, triad of as many bytes", lambda: es.parallel_for(every, _triad, a, b, c),
+            space.fence, lambda: None,
+        )  # fmt: skip
+
+    names = ("grid",) if _kind(space) == "device" else ("grid", "edges")
     return by_rows | {
-        f"execspace, StencilMatrix, {name}": partial(ours, name) for name in ("grid", "edges")
+        **{f"execspace, StencilMatrix, {name}": partial(ours, name) for name in names},
+        "execspace, triad of as many bytes": triad,
     }
+
+
+def _triad(i: int, a: Any, b: Any, c: Any) -> None:
+    a[i] = b[i] + 3.0 * c[i]
+
+
+def _solves(space: es.ExecutionSpace, extents: tuple[int, ...], points: int) -> dict[str, Maker]:
+    """The lower triangle of a stencil: solves with what is known of it, and with analysis."""
+    row_map, entries, values, shape = stencil(extents, points)
+    rows = np.repeat(np.arange(shape[0]), np.diff(row_map))
+    kept = entries <= rows
+    lower = np.searchsorted(rows[kept], np.arange(shape[0] + 1)).astype(np.int32)
+    values = np.where(entries == rows, float(points), -values)[kept]
+    L: Arrays = (lower, entries[kept], values, shape)
+    b = np.random.default_rng(3).random(shape[0])
+    expected = library("scipy.sparse.linalg").spsolve_triangular(
+        library("scipy.sparse").csr_array((L[2], L[1], L[0]), shape=shape), b
+    )
+
+    def ours(with_analysis: bool) -> Contestant:
+        A = sparse.CrsMatrix(*L[:3], shape, check=False, space=space)
+        right, x = es.array(b, space=space), es.zeros(shape[0], space=space)
+        handle = sparse.sptrsv_symbolic(A, space=space)
+
+        def solve() -> None:
+            sparse.sptrsv_solve(handle, A, right, out=x)
+
+        def whole() -> None:
+            new = sparse.CrsMatrix(A.row_map, A.entries, A.values, shape, check=False)
+            sparse.sptrsv_solve(sparse.sptrsv_symbolic(new, space=space), new, right, out=x)
+
+        return Contestant(
+            "execspace, with analysis" if with_analysis else "execspace",
+            whole if with_analysis else solve, space.fence, lambda: _checked(solve, x, expected),
+        )  # fmt: skip
+
+    found: dict[str, Maker] = {
+        "execspace": partial(ours, False),
+        "execspace, with analysis": partial(ours, True),
+    }
+    if space.name.partition(":")[0] == "cuda":
+        found["CuPy, with analysis"] = partial(_cupy_solve, L, b)
+    elif _kind(space) == "host":
+        found["SciPy"] = partial(_scipy_solve, L, b)
+    return found
+
+
+def _scipy_solve(L: Arrays, b: Any) -> Contestant:
+    linalg, csr_array = library("scipy.sparse.linalg"), library("scipy.sparse").csr_array
+    A = csr_array((L[2], L[1], L[0]), shape=L[3])
+    return Contestant("SciPy", lambda: linalg.spsolve_triangular(A, b), lambda: None, lambda: None)
+
+
+def _cupy_solve(L: Arrays, b: Any) -> Contestant:
+    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
+    linalg = library("cupyx.scipy.sparse.linalg")
+    A = csr_matrix(tuple(map(cupy.asarray, (L[2], L[1], L[0]))), shape=L[3])
+    right = cupy.asarray(b)
+    return Contestant(
+        "CuPy, with analysis", lambda: linalg.spsolve_triangular(A, right),
+        cupy.cuda.Device().synchronize, lambda: None,
+    )  # fmt: skip
 
 
 def _checked(call: Any, y: Any, expected: Any) -> dict[str, Any]:

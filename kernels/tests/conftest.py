@@ -81,3 +81,18 @@ def on_the_space(request):
         return
     with es.use_space(request.getfixturevalue("space")):
         yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Every matrix and dtype on `serial`; elsewhere some, and with -m '' all."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "kernels/tests" not in item.path.as_posix() or params.get("space") == "serial":
+            continue
+        if params.get("matrix", FEW[0]) not in FEW or params.get("dtype", np.float64) not in SOME:
+            item.add_marker(pytest.mark.exhaustive)
+
+
+FEW = ("grid", "power law", "empty rows", "dense row", "nothing")
+SOME = (np.float64, np.complex64)

@@ -19,7 +19,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, check_apart, choice, result, vector
+from ..arguments import MANY, as_view, check_apart, choice, overlap, result, vector
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -120,7 +120,9 @@ def spmv(
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
         except TypeError:  # something that has no hash, which is refused below
             ready = None
-        if ready is not None and all(_are_apart(out, view) for view in (x, *_parts(A))):
+        if ready is not None and not any(
+            _may_meet(out, view) and overlap(out, view) for view in (x, *_parts(A))
+        ):
             ready(A, x, out, alpha, beta)
             return out
     if not isinstance(A, _FORMATS):
@@ -203,10 +205,11 @@ def _key(
     )  # fmt: skip
 
 
-def _are_apart(a: es.View, b: es.View) -> bool:
-    """Whether two Views surely have no byte in common: they are of two blocks of execspace's."""
+def _may_meet(a: es.View, b: es.View) -> bool:
+    """False where two Views surely have no byte in common, as those of two blocks of execspace's;
+    what else there is takes longer to find out."""
     one, other = a.allocation, b.allocation
-    return one is not other and one.managed and other.managed
+    return one is other or not (one.managed and other.managed)
 
 
 def _by_library(library: Any, mode: str, vendor: bool | None, ours: Callable[[], Launch]) -> Launch:
