@@ -25,7 +25,7 @@ COMES_WITH = {  # import names, where they differ from the project's
     "pyelftools": {"elftools"},
 }
 # What a library imports and leaves to the plugins that depend on it, for each has its own build.
-LEFT_TO_PLUGINS = {"execspace-gpu": {"cupy", "cupy_backends"}}
+LEFT_TO_PLUGINS = {"execspace-gpu": {"cupy", "cupy_backends", "cupyx"}}
 HEAVY = [
     "numba", "llvmlite", "cupy", "cupy_backends", "pyopencl", "execspace_compiler",
     "execspace_gpu", "execspace_serial", "execspace_openmp", "execspace_opencl", "execspace_cuda",
@@ -240,7 +240,10 @@ def test_wheels_contain_code_types_and_entry_points(tmp_path):
         if distribution in [*PLUGINS, "execspace-tools"]:
             short = distribution.removeprefix("execspace-")
             text = wheel.read(f"{name}-{version}.dist-info/entry_points.txt").decode()
-            assert text.split() == ["[execspace]", short, "=", f"{name}.plugin"]
+            groups = [["[execspace]", short, "=", f"{name}.plugin"]]
+            if (folder / "src" / name / "vendor.py").exists():
+                groups.append(["[execspace_kernels]", short, "=", f"{name}.vendor"])
+            assert text.split() == [word for group in groups for word in group]
 
 
 def test_the_demo_installs_what_its_program_imports_and_no_more():

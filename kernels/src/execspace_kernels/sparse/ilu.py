@@ -241,7 +241,7 @@ def ilu_symbolic(
 
     Notes
     -----
-    Blocks. How it is solved with the factors `handle.lower` and `handle.upper` say.
+    Blocks. The handle's `lower` and `upper` say how it is solved with the factors.
     Y. Saad, "Iterative methods for sparse linear systems", 2nd ed., section 10.3.
     """
     A = as_crs(A)
