@@ -19,9 +19,9 @@ DISTRIBUTIONS = {
 }
 PLUGINS = [name for name, folder in DISTRIBUTIONS.items() if folder.parent.name == "plugins"]
 COMES_WITH = {  # import names, where they differ from the project's
-    "cupy-cuda12x": {"cupy", "cupy_backends"},
-    "cupy-cuda13x": {"cupy", "cupy_backends"},
-    "cupy-rocm-7-0": {"cupy", "cupy_backends"},
+    "cupy-cuda12x": {"cupy", "cupy_backends", "cupyx"},
+    "cupy-cuda13x": {"cupy", "cupy_backends", "cupyx"},
+    "cupy-rocm-7-0": {"cupy", "cupy_backends", "cupyx"},
     "pyelftools": {"elftools"},
 }
 # What a library imports and leaves to the plugins that depend on it, for each has its own build.
