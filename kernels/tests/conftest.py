@@ -83,16 +83,23 @@ def on_the_space(request):
         yield
 
 
+# What runs everywhere, and of the rest what runs on `serial`; all of it with -m ''.
+EVERYWHERE = {
+    "matrix": ("grid", "empty rows", "nothing"),
+    "dtype": (np.float64,),
+    "mode": ("N", "H"),
+    "way": ("as it is",),
+}
+ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide")}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Every matrix and dtype on `serial`; elsewhere some, and with -m '' all."""
+    """Mark what others cover: combinations of matrices, types and modes on all spaces."""
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        if "kernels/tests" not in item.path.as_posix() or params.get("space") == "serial":
+        if "kernels/tests" not in item.path.as_posix() or "space" not in params:
             continue
-        if params.get("matrix", FEW[0]) not in FEW or params.get("dtype", np.float64) not in SOME:
+        known = ON_SERIAL if params["space"] == "serial" else EVERYWHERE
+        if any(params.get(name, some[0]) not in some for name, some in known.items()):
             item.add_marker(pytest.mark.exhaustive)
-
-
-FEW = ("grid", "power law", "empty rows", "dense row", "nothing")
-SOME = (np.float64, np.complex64)

@@ -36,7 +36,7 @@ def test_neighbours_differ(space, matrix, algorithm):
 
 
 def test_a_complete_graph_has_a_colour_for_each_row(space):
-    n = 150  # more than a word has bits
+    n = 70 if space.name == "oracle" else 150  # more than a word has bits
     A = sparse.as_crs(scipy_sparse.csr_array(np.ones((n, n))), space=space)
     for algorithm in ("greedy", "jones-plassmann"):
         assert sparse.colour(A.graph, algorithm=algorithm).number == n
