@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,8 @@ import execspace as es
 
 from .errors import MatrixError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MANY = 1024  # work items that run at once on a device; hosts have fewer
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 Space = str | es.ExecutionSpace | None
@@ -155,6 +159,27 @@ def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     Recordings, and spaces in use, belong to the context; so the call must name its space.
     """
     return Context().run(function, *args, **options)
+
+
+def in_turns(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of an object that has memory for its work: threads call it one after the other."""
+
+    @wraps(method)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        own: dict[str, Any] = args[0].__dict__  # which has a lock of its own from the first call on
+        with own.setdefault("_turn", RLock()):
+            return method(*args, **options)
+
+    return call
+
+
+def check_not_recorded(what: str) -> None:
+    """Raise LaunchError within the recording of a graph, for what looks at numbers at once."""
+    if es.is_recorded():
+        raise es.LaunchError(
+            f"{what} looks at elements, which there are not yet while a graph is recorded; call it "
+            f"before, or with check=False where it has that."
+        )
 
 
 def first(n: int, space: es.ExecutionSpace, kernel: Callable[..., Any], *args: Any) -> int | None:

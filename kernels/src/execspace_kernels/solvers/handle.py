@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class Handle:
         if self.dtype.kind not in "fc":
             self.dtype = np.result_type(self.dtype, np.float64)
         self._algorithm, self._options = algorithm, options
+        self._turn, self._is_busy = RLock(), False
         self._make()
 
     def _make(self) -> None:
@@ -147,11 +149,26 @@ class Handle:
         limits = tuple(_tolerance(t, f"{what}: {n}") for t, n in ((rtol, "rtol"), (atol, "atol")))
         if callback is not None and not callable(callback):
             raise MatrixError(f"{what}: callback={callback!r}; expected a function.")
-        self.space.fence()  # raises while a graph is recorded, before anything is written
-        if any(a is not b for a, b in zip(self._values, self._elements(), strict=True)):
-            self._make()  # a matrix has got other values
-        with es.use_space(self.space):
-            found = self._found(right, start, limits, most, every, callback, again, out)
+        if es.is_recorded():
+            raise es.LaunchError(
+                f"{what}: a solver looks at residuals, which there are not yet while a graph is "
+                f"recorded; call it outside of `with graph:`."
+            )
+        with self._turn:  # threads have it one after the other, for it has vectors of its own
+            if self._is_busy:
+                raise MatrixError(
+                    f"{what}: the handle is solving already, and its callback, A or M calls it; "
+                    f"expected another handle there."
+                )
+            self._is_busy = True
+            try:
+                self.space.fence()
+                if any(a is not b for a, b in zip(self._values, self._elements(), strict=True)):
+                    self._make()  # a matrix has got other values
+                with es.use_space(self.space):
+                    found = self._found(right, start, limits, most, every, callback, again, out)
+            finally:
+                self._is_busy = False
         if raise_on_failure and not found.converged:
             raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
         return found

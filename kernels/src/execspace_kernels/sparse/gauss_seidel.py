@@ -14,7 +14,7 @@ from typing import Any
 
 import execspace as es
 
-from ..arguments import MANY, as_view, choice
+from ..arguments import MANY, as_view, choice, in_turns
 from ..decisions import decided
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
@@ -83,6 +83,7 @@ class GaussSeidelHandle:
             return "two-stage", f"rows have {colours} colours, more than {_COLOURS}"
         return "coloured", f"rows have {colours} colours"
 
+    @in_turns
     def apply(
         self, values: es.View, b: es.View, x: es.View, sweeps: int, direction: str, omega: float,
         initial: str,
@@ -308,6 +309,11 @@ def gauss_seidel_apply(
     choice(direction, "gauss_seidel: direction", DIRECTIONS)
     choice(initial, "gauss_seidel: initial", INITIAL)
     weight = check_omega(omega, "gauss_seidel")
+    if isinstance(x, list | tuple):
+        raise es.ViewError(
+            f"gauss_seidel: x is a {type(x).__name__}; expected a View or an array, for it is "
+            f"written."
+        )
     target = as_view(x, "gauss_seidel: x")
     source, target = operands("gauss_seidel", A, b, target, handle.space, apart=True)
     handle.apply(A.values, source, target, turns, direction, weight, initial)

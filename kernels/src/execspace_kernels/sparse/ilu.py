@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, at_once, choice, first
+from ..arguments import MANY, at_once, check_not_recorded, choice, first, in_turns
 from ..decisions import decided
 from ..errors import MatrixError
 from . import ilu_kernels as kernels
@@ -126,6 +126,7 @@ class IluHandle:
             return "sequential", f"levels have {mean} entries on the average, fewer than {_WIDE}"
         return "levels", f"levels have {mean} entries on the average, which threads can share"
 
+    @in_turns
     def _factorise(self, values: es.View) -> None:
         """Launch the second phase, or what is kept of it."""
         low, up = self._computed()
@@ -160,6 +161,7 @@ class IluHandle:
                 rows = es.RangePolicy(begin, end, space=self.space)
                 es.parallel_for(rows, kernels.of_level, sets.order, *parts, label="ilu levels")
 
+    @in_turns
     def solve(self, b: es.View, x: es.View) -> None:
         """Launch the third phase, for Views that fit."""
         low, up = self._computed()
@@ -296,6 +298,8 @@ def ilu_numeric(
         )
     space = handle.space
     es.space_for(A.row_map, A.entries, A.values, space=space)
+    if check:
+        check_not_recorded("ilu_numeric")
     if handle._factors is None or handle._factors[0].dtype != A.dtype:
         low, up = (
             CrsMatrix.of(g, es.View(g.nnz, A.dtype, label="values", space=space, initialize=False))

@@ -9,6 +9,7 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import check_not_recorded, in_turns
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .crs import CrsMatrix
@@ -72,6 +73,7 @@ class Jacobi:
         self._inverse = inverse_diagonal(A, "jacobi", True, self.space, self._inverse)
         self.A = A
 
+    @in_turns
     def apply(self, b: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """What the sweeps make of zeros.
 
@@ -140,6 +142,7 @@ def inverse_diagonal(
 ) -> es.View:
     """The inverse of each diagonal element, in a View that there is already if it fits."""
     if check:
+        check_not_recorded(what)
         check_diagonal(A, what, space)
     if into is None or into.dtype != A.dtype:
         into = es.View(A.shape[0], A.dtype, label="inverse", space=space, initialize=False)

@@ -10,6 +10,7 @@ Both sum in the order of A's entries, so they give the same bits in each run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class SpGemmHandle:
         self.products, self.space = products, space
         self._graphs, self._merged, self._sum_all = graphs, merged, sum_all
         self._own: es.View | None = None
+        self._turn = RLock()
         self._none = es.View(0, np.int64, label="own", space=space)
 
     def own(self) -> es.View:
@@ -387,7 +389,8 @@ def _run(
     if handle._merged is not None:
         _, order, starts = handle._merged
         values = sums_of(values, order, starts, handle.space)
-    handle._sum_all(A.values, values, C.values, own, omega, how)
+    with handle._turn:  # sums of workers are the handle's
+        handle._sum_all(A.values, values, C.values, own, omega, how)
 
 
 def _result(

@@ -22,9 +22,11 @@ from ..arguments import (
     as_view,
     at_once,
     check_apart,
+    check_not_recorded,
     check_takes,
     choice,
     first,
+    in_turns,
     result,
     vector,
 )
@@ -214,6 +216,7 @@ class SpTrsvHandle:
             else:
                 es.parallel_for(policy, kernel, *before, *parts, *after, *self._how, label=label)
 
+    @in_turns
     def solve(self, values: es.View, b: es.View, x: es.View) -> None:
         """Launch it, or what is kept of it, for Views that fit."""
         if not x.size:
@@ -275,6 +278,9 @@ def sptrsv_symbolic(
     choice(mode, "sptrsv: mode", MODES)
     choice(algorithm, "sptrsv: algorithm", ALGORITHMS)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
+    for name, flag in (("lower", lower), ("unit_diagonal", unit_diagonal)):
+        if not isinstance(flag, bool | np.bool_):
+            raise MatrixError(f"sptrsv: {name}={flag!r}; expected True or False.")
     if A.shape[0] != A.shape[1]:
         raise MatrixError(f"sptrsv: A is {A.shape[0]} x {A.shape[1]}; expected a square matrix.")
     if algorithm == "chained" and not isinstance(where, es.SupportsTeams):
@@ -340,6 +346,7 @@ def sptrsv_solve(
         )
     source, x = operands("sptrsv", A, b, out, handle.space)
     if check and not handle.unit_diagonal:
+        check_not_recorded("sptrsv_solve")
         check_diagonal(A, "sptrsv", handle.space)
     handle.solve(A.values, source, x)
     return x

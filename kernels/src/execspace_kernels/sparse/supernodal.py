@@ -15,7 +15,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, at_once, check_apart, check_takes, result, vector
+from ..arguments import MANY, at_once, check_apart, check_takes, in_turns, result, vector
 from ..decisions import decided
 from ..errors import MatrixError
 from . import supernodal_kernels as kernels
@@ -76,7 +76,7 @@ class SuperLuFactors:
 
     def __init__(self, lu: Any, space: es.ExecutionSpace) -> None:
         self.shape = int(lu.shape[0]), int(lu.shape[1])
-        self.space = space
+        self.space = space = es.space_for(space=space)
         with es.use_space(space):
             low = _by_columns(lu.L.tocsc())
             up = _by_columns(lu.U.tocsr())  # U by rows is its transpose by columns
@@ -96,6 +96,7 @@ class SuperLuFactors:
         self._steps = self._low.steps(space), self._up.steps(space)
         self._ready: dict[Any, Replay] = {}
 
+    @in_turns
     def solve(self, b: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """x with A x = b, where A is what the factors are of.
 
@@ -120,8 +121,6 @@ class SuperLuFactors:
         n = self.shape[0]
         source = vector(b, "superlu: b", n, f"a matrix of {n} x {n}")
         dtype = np.result_type(self.dtype, source.dtype)
-        if out is not None:
-            out = as_view(out, "superlu: out")
         x = result(out, "superlu", source.shape, dtype, self.space, source)
         check_takes("superlu", x, dtype)
         es.space_for(source, x, space=self.space)
