@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+import execspace_kernels
 from execspace_kernels import MatrixError, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
@@ -148,3 +149,36 @@ def test_matrices_of_others_are_checked_if_asked_for():
     broken.indices[1] = 7
     with es.use_space("serial"), pytest.raises(MatrixError, match="row 1 has an entry in column 7"):
         sparse.as_crs(broken, check=True)
+
+
+def test_a_matrix_that_is_made_in_a_recording_has_no_structure_yet(space):
+    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 3.0], shape=(2, 2), space=space)
+    x = es.ones(4, space=space)
+    with es.Graph(space):
+        V = sparse.vstack([A, A])
+        for call in (
+            lambda: sparse.spgemm(V, A),
+            lambda: sparse.spmv(V, x, mode="T"),
+            lambda: sparse.transpose(V),
+            lambda: sparse.sort(V),
+        ):
+            with pytest.raises(es.LaunchError, match="made in this recording"):
+                call()
+
+
+def test_columns_of_stacks_beyond_int32(space):
+    n = 1_500_000_000
+    H = sparse.CrsMatrix(
+        np.array([0, 1], np.int32), np.array([n - 1], np.int32), [1.0], shape=(1, n), space=space
+    )
+    assert sparse.hstack([H, H]).entries.to_numpy().tolist() == [n - 1, 2 * n - 1]
+
+
+def test_numbers_of_sums_and_rounds(space):
+    A = sparse.CrsMatrix([0, 1], [0], [1.0], shape=(1, 1), space=space)
+    for wrong in ("a", None, [2.0]):
+        with pytest.raises(MatrixError, match=r"alpha=.*expected a number"):
+            sparse.spadd(A, A, alpha=wrong)
+    for wrong in (0, "a", 1.5):
+        with pytest.raises(MatrixError, match="rounds="):
+            execspace_kernels.tune(sparse.spmv, A, [1.0], rounds=wrong)

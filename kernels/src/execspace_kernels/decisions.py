@@ -68,7 +68,7 @@ def is_explained() -> bool:
     return bool(_LISTS.get())
 
 
-def explain(function: Callable[..., Any], *args: Any, **options: Any) -> Explanation:
+def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> Explanation:
     """Call a function of this package, and tell which algorithms it took, and why.
 
     Parameters

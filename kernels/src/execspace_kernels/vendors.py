@@ -166,7 +166,7 @@ class Timing:
         )
 
 
-def tune(function: Callable[..., Any], *args: Any, rounds: int = 15, **options: Any) -> Timing:
+def tune(function: Callable[..., Any], /, *args: Any, rounds: int = 15, **options: Any) -> Timing:
     """Measure whether this package or the vendor's library is faster, and keep that.
 
     Later calls with matrices of about the same size take it, where `vendor` is not given; in other
@@ -194,6 +194,8 @@ def tune(function: Callable[..., Any], *args: Any, rounds: int = 15, **options: 
     -----
     Blocks. The table is `kernels.json` in the folder for tuning, EXECSPACE_TUNING_DIR.
     """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise MatrixError(f"tune: rounds={rounds!r}; expected a number of 1 or more.")
     asked: list[tuple[str, es.ExecutionSpace, str]] = []
     if "vendor" in options or es.is_recorded():
         raise MatrixError("tune: leave vendor out, and do not call it while a graph is recorded.")

@@ -216,7 +216,8 @@ class BsrMatrix:
             es.RangePolicy(m, space=space), _unblocked, self.row_map, self.entries, self.values,
             row_map, entries, values, r, c,
         )  # fmt: skip
-        return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), values)
+        graph = StaticCrsGraph(row_map, entries, n, check=False)
+        return CrsMatrix.of(graph.pending(), values)
 
     def to_space(self, space: str | es.ExecutionSpace) -> BsrMatrix:
         """The same matrix in memory that a space reaches; what it reaches already is shared."""

@@ -73,6 +73,7 @@ class StaticCrsGraph:
             )
         self._views = on_space(starts, space).readonly(), on_space(columns, space).readonly()
         self._known: dict[Any, Any] = {}
+        self._is_pending = False
         if check:
             self._check()
 
@@ -112,6 +113,19 @@ class StaticCrsGraph:
         except es.SpaceAccessError:
             return True
         return False
+
+    def pending(self) -> StaticCrsGraph:
+        """Itself; what fills it is recorded, if a graph of launches is, and has not run yet."""
+        self._is_pending = es.is_recorded()
+        return self
+
+    def check_settled(self, what: str) -> None:
+        """Raise LaunchError where it is looked at while what fills it is only recorded."""
+        if self._is_pending and es.is_recorded():
+            raise es.LaunchError(
+                f"{what}: it has to look at {self!r}, which is made in this recording and has no "
+                f"entries yet. Make the matrix before, outside of `with graph:`."
+            )
 
     @property
     def num_rows(self) -> int:
@@ -159,6 +173,7 @@ class StaticCrsGraph:
         """Most entries that so many rows have together, from a multiple of that number on. Blocks
         the first time. MatrixError unless that number is 1 or more."""
         rows = _count(rows, "most_in: rows")
+        self.check_settled("lengths of rows")
         key = "most", rows
         if key not in self._known and not self.num_rows:
             self._known[key] = 0
@@ -173,6 +188,7 @@ class StaticCrsGraph:
         """For each multiple of a number of entries the first row that begins there or later; and
         the number of rows at the end. Kept."""
         step = _count(step, "row_of_each: step")
+        self.check_settled("shares of entries")
         key = "rows", step
         if key not in self._known:
             space = self.space
@@ -186,6 +202,7 @@ class StaticCrsGraph:
 
     def is_sorted(self) -> bool:
         """Whether the columns of each row ascend, none twice. Blocks the first time."""
+        self.check_settled("order of columns")
         if "sorted" not in self._known:
             bad = first(self.num_rows, self.space, _unsorted, self.row_map, self.entries)
             self._known["sorted"] = bad is None

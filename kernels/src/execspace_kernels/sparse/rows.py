@@ -24,12 +24,14 @@ def sort(A: CrsMatrix) -> CrsMatrix:
     """A new matrix whose columns ascend in each row; elements at one place stay apart."""
     A = ports.as_crs(A)
     space = A.space
+    A.graph.check_settled("sort")
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
     es.sort_by_key(keys, values, space=space)
     entries = columns_of(keys, A.shape[1], A.entries.dtype, space)
     row_map = es.array(A.row_map, space=space)
-    return CrsMatrix.of(StaticCrsGraph(row_map, entries, A.shape[1], check=False), values)
+    graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
+    return CrsMatrix.of(graph.pending(), values)
 
 
 def sort_and_merge(A: CrsMatrix) -> CrsMatrix:
@@ -64,6 +66,7 @@ ports.transpose = transpose
 
 def transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticCrsGraph, es.View]:
     """The graph of the transpose, and for each of its entries which one it is here. Kept."""
+    graph.check_settled("transpose")
     key = "transposed", id(space)
     if key not in graph._known:
         graph._known[key] = at_once(_transposed, graph, space), space

@@ -75,6 +75,7 @@ def spadd(
     """
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
+    _dtype(A, B, alpha, beta)  # which refuses what is no number
     library: Any
     library, why = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
     if library is not None:
@@ -97,6 +98,9 @@ def spadd(
 
 
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
+    for what, number in (("alpha", alpha), ("beta", beta)):
+        if not isinstance(number, int | float | complex | np.number):
+            raise MatrixError(f"spadd: {what}={number!r}; expected a number.")
     complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
     return np.result_type(A.dtype, B.dtype, *complexes)
 

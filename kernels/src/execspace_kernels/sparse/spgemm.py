@@ -160,6 +160,8 @@ def spgemm_symbolic(
             f"spgemm: A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}; "
             f"expected as many rows of B as columns of A."
         )
+    for matrix in (A, B):
+        matrix.graph.check_settled("spgemm")
     where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
     decision = decided("spgemm", *_chosen(algorithm, where))
     return at_once(_symbolic, A.graph, B.graph, decision, where)  # type: ignore[no-any-return]

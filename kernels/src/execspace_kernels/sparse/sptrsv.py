@@ -281,6 +281,7 @@ def sptrsv_symbolic(
     for name, flag in (("lower", lower), ("unit_diagonal", unit_diagonal)):
         if not isinstance(flag, bool | np.bool_):
             raise MatrixError(f"sptrsv: {name}={flag!r}; expected True or False.")
+    A.graph.check_settled("sptrsv")
     if A.shape[0] != A.shape[1]:
         raise MatrixError(f"sptrsv: A is {A.shape[0]} x {A.shape[1]}; expected a square matrix.")
     if algorithm == "chained" and not isinstance(where, es.SupportsTeams):

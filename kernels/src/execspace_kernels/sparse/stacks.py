@@ -55,7 +55,8 @@ def vstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMa
             each, _copied, entries[at:end], values[at:end], A.entries, A.values, label="vstack"
         )
         row, at = row + rows, end
-    return CrsMatrix.of(StaticCrsGraph(row_map, entries, parts[0].shape[1], check=False), values)
+    graph = StaticCrsGraph(row_map, entries, parts[0].shape[1], check=False)
+    return CrsMatrix.of(graph.pending(), values)
 
 
 def hstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMatrix:
@@ -78,7 +79,7 @@ def hstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMa
             label="hstack",
         )  # fmt: skip
         left += A.shape[1]
-    return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), values)
+    return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False).pending(), values)
 
 
 def _stacked(matrices: Any, what: str, axis: int) -> list[CrsMatrix]:
@@ -137,7 +138,7 @@ def _appended(
 ) -> None:  # fmt: skip
     to = at[i]
     for k in range(row_map[i], row_map[i + 1]):
-        to_entries[to] = entries[k] + left
+        to_entries[to] = np.int64(entries[k]) + left
         to_values[to] = values[k]
         to += 1
     at[i] = to
