@@ -290,7 +290,7 @@ def test_a_child_process_compiles_what_its_parent_has_not(compiler, monkeypatch)
 
     def begin(self, kernel, spec):
         last = inner(self, kernel, spec)
-        return lambda: gate.wait(20) and last()
+        return lambda: gate.wait(300) and last()  # a machine may stand still for a while
 
     monkeypatch.setattr(kind, "begin_compile", begin)
 
