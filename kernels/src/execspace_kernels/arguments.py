@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from functools import wraps
@@ -151,6 +152,17 @@ def choice(value: Any, what: str, known: Sequence[str]) -> str:
         *some, last = map(repr, known)
         raise MatrixError(f"{what}={value!r}; expected {', '.join(some)} or {last}.")
     return value
+
+
+def count_of(value: Any, what: str, least: int) -> int:
+    """A number of something; MatrixError for all else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or number < least:
+        raise MatrixError(f"{what}={value!r}; expected a number of {least} or more.")
+    return number
 
 
 def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -31,6 +31,8 @@ import pluggy
 
 import execspace as es
 
+from .arguments import count_of
+from .decisions import decided
 from .errors import MatrixError
 
 __all__ = ["Timing", "Vendor", "tune"]
@@ -101,8 +103,9 @@ def chosen_vendor(
     space: es.ExecutionSpace,
     shapes: Callable[[], str],
     *args: Any,
-) -> tuple[Vendor | None, str]:
-    """The vendor whose routine is to be taken, and why; None for ours.
+    algorithm: str = "auto",
+) -> Any:
+    """The vendor whose routine is to be taken, which is told to `explain`; None for ours.
 
     Parameters
     ----------
@@ -112,32 +115,55 @@ def chosen_vendor(
         True: the vendor's or an error. False: ours. None: what is faster.
     shapes : callable
         Gives the class of sizes, for the table.
+    *args
+        Those of the vendor's method.
+    algorithm : str
+        That the caller asked for: all but "auto" are ours.
     """
     if wish is not None and not isinstance(wish, bool):
         raise MatrixError(f"{what}: vendor={wish!r}; expected True, False or None.")
-    if wish is False:
-        return None, ""
+    if wish and algorithm != "auto":
+        raise MatrixError(f"{what}: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
+    if wish is False or algorithm != "auto":
+        return None
     if (asked := _ASKED.get()) is not None:
         asked.append((what, space, shapes()))
     vendor = vendor_of(space)
-    why = f"no library is known for space '{space.name}'"
+    refused = f"no library is known for space '{space.name}'"
     if vendor is not None:
-        refused = vendor.refusal(what, *args)
-        if refused is None and es.is_recorded():
-            refused = "calls of libraries are not recorded in graphs"
-        why = f"{vendor.library}: {refused}"
-        if refused is None:
-            if wish:
-                return vendor, "it was asked for"
-            table = _table().get(_key(what, space, shapes()))
-            if table is not None:
-                return (vendor, "tuning found it faster") if table == "vendor" else (None, "")
-            if vendor.is_preferred(what, *args):
-                return vendor, "it was measured to be faster for such matrices"
-            return None, ""
+        found = vendor.refusal(what, *args)
+        if found is None and es.is_recorded():
+            found = "calls of libraries are not recorded in graphs"
+        if found is None:
+            why = _reason(vendor, what, wish, space, shapes, args)
+            if why is None:
+                return None
+            decided(what, vendor.library, why)
+            return vendor
+        refused = f"{vendor.library}: {found}"
     if wish:
-        raise MatrixError(f"{what}: vendor=True, but {why}. Leave it out, or give vendor=False.")
-    return None, ""
+        raise MatrixError(
+            f"{what}: vendor=True, but {refused}. Leave it out, or give vendor=False."
+        )
+    return None
+
+
+def _reason(
+    vendor: Vendor,
+    what: str,
+    wish: bool | None,
+    space: es.ExecutionSpace,
+    shapes: Callable[[], str],
+    args: tuple[Any, ...],
+) -> str | None:
+    """Why a routine that can do it is taken; None if it is not."""
+    if wish:
+        return "it was asked for"
+    kept = _table().get(_key(what, space, shapes()))
+    if kept is not None:
+        return "tuning found it faster" if kept == "vendor" else None
+    is_faster = vendor.is_preferred(what, *args)
+    return "it was measured to be faster for such matrices" if is_faster else None
 
 
 def shapes_of(*matrices: Any, columns: int = 1) -> str:
@@ -194,8 +220,7 @@ def tune(function: Callable[..., Any], /, *args: Any, rounds: int = 15, **option
     -----
     Blocks. The table is `kernels.json` in the folder for tuning, EXECSPACE_TUNING_DIR.
     """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise MatrixError(f"tune: rounds={rounds!r}; expected a number of 1 or more.")
+    rounds = count_of(rounds, "tune: rounds", 1)
     asked: list[tuple[str, es.ExecutionSpace, str]] = []
     if "vendor" in options or es.is_recorded():
         raise MatrixError("tune: leave vendor out, and do not call it while a graph is recorded.")

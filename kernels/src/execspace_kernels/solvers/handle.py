@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from threading import RLock
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, check_takes, result
+from ..arguments import MANY, as_view, check_takes, count_of, result
 from ..errors import ConvergenceError, MatrixError
 from ..sparse import CrsMatrix, as_crs
 from .columns import Columns
@@ -22,7 +21,7 @@ from .residuals import MinimalResiduals
 from .solution import REASONS, RUNNING, STOPPED, Solution
 from .stabilized import StabilizedGradients
 
-__all__ = ["METHODS", "Handle", "count_of", "prepare", "right_side"]
+__all__ = ["METHODS", "Handle", "prepare", "right_side"]
 
 METHODS: dict[str, type[Method]] = {
     "cg": ConjugateGradients,
@@ -140,12 +139,12 @@ class Handle:
         used = [view for view in (right, start) if view is not None]
         es.space_for(*used, *(() if out is None else (as_view(out, f"{what}: out"),)),
                      space=self.space)  # fmt: skip
-        most = count_of(max_iterations, f"{what}: max_iterations", 0)
-        if most is None:
-            most = min(max(10 * self.shape[0], _LEAST), _MOST)
-        every = count_of(check_every, f"{what}: check_every", 1)
-        if every is None:
-            every = 1 if self.space.concurrency <= MANY else _EVERY
+        most = min(max(10 * self.shape[0], _LEAST), _MOST)
+        if max_iterations is not None:
+            most = count_of(max_iterations, f"{what}: max_iterations", 0)
+        every = 1 if self.space.concurrency <= MANY else _EVERY
+        if check_every is not None:
+            every = count_of(check_every, f"{what}: check_every", 1)
         limits = tuple(_tolerance(t, f"{what}: {n}") for t, n in ((rtol, "rtol"), (atol, "atol")))
         if callback is not None and not callable(callback):
             raise MatrixError(f"{what}: callback={callback!r}; expected a function.")
@@ -308,8 +307,10 @@ def prepare(
     for name in options:
         if name != _OPTIONS.get(method):
             raise MatrixError(f"{method} has no option {name!r}.")
-    if "restart" in options:
-        options["restart"] = count_of(options["restart"], "gmres: restart", 1) or 30
+    if options.get("restart") is not None:
+        options["restart"] = count_of(options["restart"], "gmres: restart", 1)
+    elif "restart" in options:
+        options["restart"] = 30
     if options.get("bounds") is not None:
         options["bounds"] = checked_bounds(options["bounds"], method)
     A, M = _as_matrix(A), _as_matrix(M)
@@ -345,19 +346,6 @@ def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.V
             f"them at a time."
         )
     return view
-
-
-def count_of(value: Any, what: str, least: int) -> int | None:
-    """A number of something, or None; MatrixError for all else."""
-    if value is None:
-        return None
-    try:
-        number = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = -1
-    if number < least:
-        raise MatrixError(f"{what}={value!r}; expected a number of {least} or more.")
-    return number
 
 
 def _tolerance(value: Any, what: str) -> float:

@@ -8,11 +8,11 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, check_apart, check_takes, result
+from ..arguments import at_once, check_apart, check_takes, count_of, result
 from ..errors import MatrixError
 from ..sparse import CrsMatrix, as_crs
 from .columns import Columns
-from .handle import count_of, right_side
+from .handle import right_side
 from .operators import Operator, chosen_product, four_products, operator_of, row_product
 from .polynomial import checked_bounds, estimated
 
@@ -66,7 +66,7 @@ class Chebyshev:
         bounds: tuple[float, float] | None = None,
         space: str | es.ExecutionSpace | None = None,
     ) -> None:
-        self.degree = count_of(degree, "Chebyshev: degree", 1) or 1
+        self.degree = 1 if degree is None else count_of(degree, "Chebyshev: degree", 1)
         self.bounds = None if bounds is None else checked_bounds(bounds, "Chebyshev")
         if not (callable(getattr(A, "apply", None)) or callable(A)):
             A = as_crs(A)

@@ -16,13 +16,13 @@ import execspace as es
 from ..arguments import as_view, on_space
 from ..errors import MatrixError
 from . import ports
-from .crs import CrsMatrix, StaticCrsGraph, check_floats, shape_of
+from .crs import CrsMatrix, OfGraph, StaticCrsGraph, check_floats, shape_of
 from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers, runs_of, transposed
 
 __all__ = ["BsrMatrix", "to_bsr"]
 
 
-class BsrMatrix:
+class BsrMatrix(OfGraph):
     """A sparse matrix of dense blocks.
 
     Parameters
@@ -67,8 +67,6 @@ class BsrMatrix:
     [[0.0, 0.0, 1.0, 2.0], [3.0, 4.0, 0.0, 0.0]]
     """
 
-    __array_ufunc__ = None  # as of CrsMatrix
-
     def __init__(
         self,
         row_map: Any,
@@ -96,50 +94,19 @@ class BsrMatrix:
             graph._check()
         self._set(graph, elements, space)
 
-    @classmethod
-    def of(
-        cls,
-        graph: StaticCrsGraph,
-        values: Any,
-        *,
-        space: str | es.ExecutionSpace | None = None,
-    ) -> BsrMatrix:
-        """A matrix of a graph of blocks that there is already."""
-        if not isinstance(graph, StaticCrsGraph):
+    def _checked(self, values: Any, space: Any) -> es.View:
+        elements = _blocks(values, space)
+        before = getattr(self, "_values", None)
+        if before is not None and elements.shape != before.shape:
             raise MatrixError(
-                f"BsrMatrix.of: expected a StaticCrsGraph, got {type(graph).__name__!r}."
+                f"values has shape {elements.shape}; expected {before.shape}, as before."
             )
-        made = object.__new__(cls)
-        made._set(graph, _blocks(values, space), space)
-        return made
-
-    def _set(self, graph: StaticCrsGraph, elements: es.View, space: Any) -> None:
-        if elements.shape[0] != graph.nnz:
+        if elements.shape[0] != self.graph.nnz:
             raise MatrixError(
-                f"values has shape {elements.shape}; expected {graph.nnz} blocks, one for each "
-                f"entry."
+                f"values has shape {elements.shape}; expected {self.graph.nnz} blocks, one for "
+                f"each entry."
             )
-        self._graph, self._values = graph, on_space(elements, space)
-        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
-
-    @property
-    def graph(self) -> StaticCrsGraph:
-        """Which blocks are stored."""
-        return self._graph
-
-    @property
-    def values(self) -> es.View:
-        """The blocks. Others of the same number and size can be assigned."""
-        return self._values
-
-    @values.setter
-    def values(self, values: Any) -> None:
-        elements = _blocks(values, None)
-        if elements.shape != self._values.shape:
-            raise MatrixError(
-                f"values has shape {elements.shape}; expected {self._values.shape}, as before."
-            )
-        self._values = elements
+        return on_space(elements, space)
 
     @property
     def block(self) -> tuple[int, int]:
@@ -154,33 +121,9 @@ class BsrMatrix:
         return self.graph.num_rows * r, self.graph.num_cols * c
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the values."""
-        return self.values.dtype
-
-    @property
     def nnz(self) -> int:
         """Number of stored elements."""
         return self.values.size
-
-    @property
-    def row_map(self) -> es.View:
-        """Where each row of blocks begins."""
-        return self.graph.row_map
-
-    @property
-    def entries(self) -> es.View:
-        """Where each block is in its row."""
-        return self.graph.entries
-
-    @property
-    def space(self) -> es.ExecutionSpace:
-        """Where functions run on it that name no space."""
-        return es.space_for(self.row_map, self.entries, self.values)
-
-    def __matmul__(self, x: Any) -> es.View:
-        made: es.View = ports.multiply(self, x)
-        return made
 
     @property
     def T(self) -> BsrMatrix:
@@ -218,13 +161,6 @@ class BsrMatrix:
         )  # fmt: skip
         graph = StaticCrsGraph(row_map, entries, n, check=False)
         return CrsMatrix.of(graph.pending(), values)
-
-    def to_space(self, space: str | es.ExecutionSpace) -> BsrMatrix:
-        """The same matrix in memory that a space reaches; what it reaches already is shared."""
-        graph = StaticCrsGraph(
-            self.row_map, self.entries, self.graph.num_cols, check=False, space=space
-        )
-        return BsrMatrix.of(graph, self.values, space=space)
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""

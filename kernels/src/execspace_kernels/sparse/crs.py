@@ -6,14 +6,14 @@ Row `i` has the entries `row_map[i] <= k < row_map[i + 1]`: element `values[k]` 
 
 from __future__ import annotations
 
-import operator
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, at_once, first, indices, on_space
+from ..arguments import as_view, at_once, count_of, first, indices, on_space
 from ..errors import MatrixError
 from . import ports
 
@@ -172,7 +172,7 @@ class StaticCrsGraph:
     def most_in(self, rows: int) -> int:
         """Most entries that so many rows have together, from a multiple of that number on. Blocks
         the first time. MatrixError unless that number is 1 or more."""
-        rows = _count(rows, "most_in: rows")
+        rows = count_of(rows, "most_in: rows", 1)
         self.check_settled("lengths of rows")
         key = "most", rows
         if key not in self._known and not self.num_rows:
@@ -187,7 +187,7 @@ class StaticCrsGraph:
     def row_of_each(self, step: int) -> es.View:
         """For each multiple of a number of entries the first row that begins there or later; and
         the number of rows at the end. Kept."""
-        step = _count(step, "row_of_each: step")
+        step = count_of(step, "row_of_each: step", 1)
         self.check_settled("shares of entries")
         key = "rows", step
         if key not in self._known:
@@ -212,7 +212,84 @@ class StaticCrsGraph:
         return f"<StaticCrsGraph {self.num_rows} x {self.num_cols}, {self.nnz} entries>"
 
 
-class CrsMatrix:
+class OfGraph(ABC):
+    """What matrices of a graph have in common, whether it is one of elements or of blocks."""
+
+    __array_ufunc__ = None  # NumPy leaves `array @ matrix` to this class, which has none
+
+    @classmethod
+    def of(
+        cls,
+        graph: StaticCrsGraph,
+        values: Any,
+        *,
+        space: str | es.ExecutionSpace | None = None,
+    ) -> Self:
+        """A matrix of a graph that there is already."""
+        if not isinstance(graph, StaticCrsGraph):
+            raise MatrixError(
+                f"{cls.__name__}.of: expected a StaticCrsGraph, got {type(graph).__name__!r}."
+            )
+        made = object.__new__(cls)
+        made._set(graph, values, space)
+        return made
+
+    def _set(self, graph: StaticCrsGraph, values: Any, space: Any) -> None:
+        self._graph = graph
+        self._values = self._checked(values, space)
+        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
+
+    @abstractmethod
+    def _checked(self, values: Any, space: Any) -> es.View:
+        """Values that fit the graph, and those that there were; MatrixError for others."""
+
+    @property
+    def graph(self) -> StaticCrsGraph:
+        """Which elements, or blocks, are stored."""
+        return self._graph
+
+    @property
+    def values(self) -> es.View:
+        """The elements, or blocks. Others of the same number and size can be assigned."""
+        return self._values
+
+    @values.setter
+    def values(self, values: Any) -> None:
+        self._values = self._checked(values, None)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the values."""
+        return self.values.dtype
+
+    @property
+    def row_map(self) -> es.View:
+        """Where each row begins."""
+        return self.graph.row_map
+
+    @property
+    def entries(self) -> es.View:
+        """The column of each value."""
+        return self.graph.entries
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where functions run on it that name no space."""
+        return es.space_for(self.row_map, self.entries, self.values)
+
+    def __matmul__(self, x: Any) -> es.View:
+        made: es.View = ports.multiply(self, x)
+        return made
+
+    def to_space(self, space: str | es.ExecutionSpace) -> Self:
+        """The same matrix in memory that a space reaches; what it reaches already is shared."""
+        graph = StaticCrsGraph(
+            self.row_map, self.entries, self.graph.num_cols, check=False, space=space
+        )
+        return self.of(graph, self.values, space=space)
+
+
+class CrsMatrix(OfGraph):
     """A sparse matrix by rows.
 
     Parameters
@@ -245,8 +322,6 @@ class CrsMatrix:
     (3, [20.0, 31.0])
     """
 
-    __array_ufunc__ = None  # NumPy leaves `array @ matrix` to this class, which has none
-
     def __init__(
         self,
         row_map: Any,
@@ -268,30 +343,7 @@ class CrsMatrix:
             graph._check()
         self._set(graph, values, space)
 
-    @classmethod
-    def of(
-        cls,
-        graph: StaticCrsGraph,
-        values: Any,
-        *,
-        space: str | es.ExecutionSpace | None = None,
-    ) -> CrsMatrix:
-        """A matrix of a graph that there is already."""
-        if not isinstance(graph, StaticCrsGraph):
-            raise MatrixError(
-                f"CrsMatrix.of: expected a StaticCrsGraph, got {type(graph).__name__!r}."
-            )
-        made = object.__new__(cls)
-        made._set(graph, values, space)
-        return made
-
-    def _set(self, graph: StaticCrsGraph, values: Any, space: Any) -> None:
-        self._graph = graph
-        self._values = self._checked(values, space)
-        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
-
     def _checked(self, values: Any, space: Any) -> es.View:
-        """Values that fit the graph; MatrixError for others."""
         graph = self._graph
         elements = as_view(values, "values", space)
         if elements.shape != (graph.nnz,):
@@ -303,28 +355,9 @@ class CrsMatrix:
         return elements
 
     @property
-    def graph(self) -> StaticCrsGraph:
-        """Which elements are stored."""
-        return self._graph
-
-    @property
-    def values(self) -> es.View:
-        """The elements. Others of the same number can be assigned."""
-        return self._values
-
-    @values.setter
-    def values(self, values: Any) -> None:
-        self._values = self._checked(values, None)
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.graph.num_rows, self.graph.num_cols
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the values."""
-        return self.values.dtype
 
     @property
     def nnz(self) -> int:
@@ -332,36 +365,10 @@ class CrsMatrix:
         return self.graph.nnz
 
     @property
-    def row_map(self) -> es.View:
-        """Where each row begins."""
-        return self.graph.row_map
-
-    @property
-    def entries(self) -> es.View:
-        """The column of each value."""
-        return self.graph.entries
-
-    @property
-    def space(self) -> es.ExecutionSpace:
-        """Where functions run on it that name no space."""
-        return es.space_for(self.row_map, self.entries, self.values)
-
-    def __matmul__(self, x: Any) -> es.View:
-        made: es.View = ports.multiply(self, x)
-        return made
-
-    @property
     def T(self) -> CrsMatrix:
         """The transpose, a new matrix."""
         made: CrsMatrix = ports.transpose(self)
         return made
-
-    def to_space(self, space: str | es.ExecutionSpace) -> CrsMatrix:
-        """The same matrix in memory that a space reaches; what it reaches already is shared."""
-        graph = StaticCrsGraph(
-            self.row_map, self.entries, self.graph.num_cols, check=False, space=space
-        )
-        return CrsMatrix.of(graph, self.values, space=space)
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""
@@ -378,25 +385,9 @@ class CrsMatrix:
 
 
 def _extent(value: Any, what: str) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if isinstance(value, bool) or number < 0:
-        raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
+    number = count_of(value, what, 0)
     if number >= 2**63:
         raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
-    return number
-
-
-def _count(value: Any, what: str) -> int:
-    """A number of 1 or more."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise MatrixError(f"{what}={value!r}; expected a number of 1 or more.")
     return number
 
 

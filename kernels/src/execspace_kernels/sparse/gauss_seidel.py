@@ -14,15 +14,16 @@ from typing import Any
 
 import execspace as es
 
-from ..arguments import MANY, as_view, choice, in_turns
+from ..arguments import MANY, as_view, choice, count_of, in_turns
 from ..decisions import decided
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .colouring import colour
 from .crs import CrsMatrix
 from .foreign import as_crs
-from .jacobi import check_omega, count, inverse_diagonal, policy
+from .jacobi import check_omega, inverse_diagonal, policy
 from .level_sets import LevelSets
+from .phases import check_graph, check_handle
 from .replay import Replay
 from .sptrsv import operands
 
@@ -218,7 +219,7 @@ def gauss_seidel_symbolic(
     """
     A = as_crs(A)
     choice(algorithm, "gauss_seidel: algorithm", ALGORITHMS)
-    inner = count(inner_sweeps, "gauss_seidel: inner_sweeps")
+    inner = count_of(inner_sweeps, "gauss_seidel: inner_sweeps", 0)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     if A.shape[0] != A.shape[1]:
         raise MatrixError(
@@ -305,7 +306,7 @@ def gauss_seidel_apply(
     Asynchronous where the space is; can be recorded. The same to the bit in each run.
     """
     A = _fitting("gauss_seidel_apply", handle, A)
-    turns = count(sweeps, "gauss_seidel: sweeps")
+    turns = count_of(sweeps, "gauss_seidel: sweeps", 0)
     choice(direction, "gauss_seidel: direction", DIRECTIONS)
     choice(initial, "gauss_seidel: initial", INITIAL)
     weight = check_omega(omega, "gauss_seidel")
@@ -322,13 +323,8 @@ def gauss_seidel_apply(
 
 def _fitting(what: str, handle: Any, matrix: Any) -> CrsMatrix:
     A = as_crs(matrix)
-    if not isinstance(handle, GaussSeidelHandle):
-        raise MatrixError(f"{what}: handle={handle!r}; expected that of gauss_seidel_symbolic.")
-    if not A.graph.is_same(handle.graph):
-        raise MatrixError(
-            f"{what}: A is {A!r}, and the handle was made for another graph, {handle.graph!r}; "
-            f"make another one by gauss_seidel_symbolic."
-        )
+    check_handle(what, handle, GaussSeidelHandle, "gauss_seidel_symbolic")
+    check_graph(what, "A", A, handle.graph, "gauss_seidel_symbolic")
     return A
 
 
@@ -370,7 +366,7 @@ class GaussSeidel:
         space: str | es.ExecutionSpace | None = None,
     ) -> None:
         self.A = as_crs(A)
-        self.sweeps = count(sweeps, "gauss_seidel: sweeps")
+        self.sweeps = count_of(sweeps, "gauss_seidel: sweeps", 0)
         self.direction = choice(direction, "gauss_seidel: direction", DIRECTIONS)
         self.omega = check_omega(omega, "gauss_seidel")
         self.handle = gauss_seidel_symbolic(

@@ -13,15 +13,15 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, at_once, check_not_recorded, choice, first, in_turns
+from ..arguments import MANY, at_once, check_not_recorded, choice, count_of, first, in_turns
 from ..decisions import decided
 from ..errors import MatrixError
 from . import ilu_kernels as kernels
 from .crs import CrsMatrix, StaticCrsGraph
 from .fill import filled
 from .foreign import as_crs
-from .jacobi import count
 from .level_sets import LevelSets, level_sets
+from .phases import check_graph, check_handle
 from .replay import Replay
 from .rows import sort_and_merge
 from .sptrsv import SpTrsvHandle, operands, sptrsv_symbolic
@@ -248,7 +248,7 @@ def ilu_symbolic(
     """
     A = as_crs(A)
     choice(algorithm, "ilu: algorithm", ALGORITHMS)
-    k = count(level, "ilu: level")
+    k = count_of(level, "ilu: level", 0)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     if A.shape[0] != A.shape[1]:
         raise MatrixError(f"ilu: A is {A.shape[0]} x {A.shape[1]}; expected a square matrix.")
@@ -289,13 +289,8 @@ def ilu_numeric(
     recorded with `check`.
     """
     A = as_crs(A)
-    if not isinstance(handle, IluHandle):
-        raise MatrixError(f"ilu_numeric: handle={handle!r}; expected that of ilu_symbolic.")
-    if not A.graph.is_same(handle.graph):
-        raise MatrixError(
-            f"ilu_numeric: A is {A!r}, and the handle was made for another graph, "
-            f"{handle.graph!r}; make another one by ilu_symbolic."
-        )
+    check_handle("ilu_numeric", handle, IluHandle, "ilu_symbolic")
+    check_graph("ilu_numeric", "A", A, handle.graph, "ilu_symbolic")
     space = handle.space
     es.space_for(A.row_map, A.entries, A.values, space=space)
     if check:

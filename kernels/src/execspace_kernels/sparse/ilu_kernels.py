@@ -12,6 +12,8 @@ import numpy as np
 
 import execspace as es
 
+from .rows import begin_of
+
 
 def count_lower(i: int, before: Any, final: Any, row_map: Any, entries: Any, starts: Any) -> Any:
     """The row map of the strictly lower part."""
@@ -126,14 +128,7 @@ def of_level(
 @es.function
 def found_in(columns: Any, j: Any, begin: Any, end: Any) -> Any:
     """Where column j is from `begin` to below `end`, or `end`."""
-    low = begin
-    high = end
-    while low < high:
-        middle = (low + high) // 2
-        if columns[middle] < j:
-            low = middle + 1
-        else:
-            high = middle
+    low = begin_of(columns, begin, end, j)
     return low if low < end and columns[low] == j else end
 
 

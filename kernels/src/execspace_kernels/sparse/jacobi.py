@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 import execspace as es
 
-from ..arguments import check_not_recorded, in_turns
+from ..arguments import check_not_recorded, count_of, in_turns
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .crs import CrsMatrix
@@ -58,7 +57,8 @@ class Jacobi:
         space: str | es.ExecutionSpace | None = None,
     ) -> None:
         self.A = A = as_crs(A)
-        self.sweeps, self.omega = count(sweeps, "jacobi: sweeps"), check_omega(omega, "jacobi")
+        self.sweeps = count_of(sweeps, "jacobi: sweeps", 0)
+        self.omega = check_omega(omega, "jacobi")
         self.space = es.space_for(A.row_map, A.entries, A.values, space=space)
         if A.shape[0] != A.shape[1]:
             raise MatrixError(f"jacobi: A is {A.shape[0]} x {A.shape[1]}; expected a square one.")
@@ -151,17 +151,6 @@ def inverse_diagonal(
         into, label=f"{what} diagonal",
     )  # fmt: skip
     return into
-
-
-def count(value: Any, what: str) -> int:
-    """A number of 0 or more; MatrixError for all else."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0 or isinstance(value, bool):
-        raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
-    return number
 
 
 def check_omega(omega: Any, what: str) -> float:

@@ -255,6 +255,18 @@ def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
     return kind
 
 
+@es.function
+def begin_of(columns: Any, low: Any, high: Any, column: Any) -> Any:
+    """The first entry from `low` to below `high` whose column is not below one, or `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if columns[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 # -- kernels --------------------------------------------------------------------------------------
 
 

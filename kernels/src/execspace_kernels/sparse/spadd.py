@@ -14,12 +14,11 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import overlap
-from ..decisions import decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, of_library
+from .phases import check_graph, check_handle, result_of
 from .rows import keys_of, merged_keys, offsets_for, row_numbers, summed
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
@@ -76,10 +75,8 @@ def spadd(
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
     _dtype(A, B, alpha, beta)  # which refuses what is no number
-    library: Any
-    library, why = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
+    library = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
     if library is not None:
-        decided("spadd", library.library, why)
         return of_library(library.spadd(A, B, alpha, beta), A.shape)
     if not (A.graph.is_sorted() and B.graph.is_sorted()):
         handle = _sorted(A.graph, B.graph, columns, offsets, where)
@@ -229,42 +226,17 @@ def spadd_numeric(
     Asynchronous where the space is: one launch.
     """
     A, B = as_crs(A), as_crs(B)
-    if not isinstance(handle, SpAddHandle):
-        raise MatrixError(f"spadd_numeric: handle={handle!r}; expected that of spadd_symbolic.")
-    for given, graph, name in ((A, handle._graphs[0], "A"), (B, handle._graphs[1], "B")):
-        if not given.graph.is_same(graph):
-            raise MatrixError(
-                f"spadd_numeric: {name} is {given!r}, and the handle was made for another graph, "
-                f"{graph!r}; make another one by spadd_symbolic."
-            )
+    check_handle("spadd_numeric", handle, SpAddHandle, "spadd_symbolic")
+    for name, given, graph in zip("AB", (A, B), handle._graphs, strict=True):
+        check_graph("spadd_numeric", name, given, graph, "spadd_symbolic")
     dtype = _dtype(A, B, alpha, beta)
-    if C is None:
-        values = es.View(
-            handle.graph.nnz, dtype, label="values", space=handle.space, initialize=False
-        )
-        C = CrsMatrix.of(handle.graph, values)
-    else:
-        _check_result(handle, A, B, C, dtype)
+    C = result_of("spadd_numeric", "sum", C, handle.graph, dtype, handle.space, A, B)
     kernel = _add if handle.algorithm == "merge" else _add_sorted
     es.parallel_for(
         es.RangePolicy(handle.graph.nnz, space=handle.space), kernel, *handle._parts, A.values,
         B.values, C.values, alpha, beta, label="spadd",
     )  # fmt: skip
     return C
-
-
-def _check_result(
-    handle: SpAddHandle, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix, dtype: np.dtype[Any]
-) -> None:
-    if not isinstance(C, CrsMatrix) or C.graph is not handle.graph:
-        raise MatrixError(
-            "spadd_numeric: C has another graph than the handle; expected what spadd_numeric "
-            "returned for it."
-        )
-    if dtype.kind == "c" and C.dtype.kind != "c":
-        raise MatrixError(f"spadd_numeric: the sum is complex, and C is of {C.dtype}.")
-    if overlap(C.values, A.values) or overlap(C.values, B.values):
-        raise MatrixError("spadd_numeric: the values of C overlap those of A or B in memory.")
 
 
 # -- kernels --------------------------------------------------------------------------------------

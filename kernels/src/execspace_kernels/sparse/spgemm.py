@@ -10,21 +10,21 @@ Both sum in the order of A's entries, so they give the same bits in each run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
 from typing import Any
 
 import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, at_once, choice, first, overlap
+from ..arguments import MANY, Space, at_once, choice, first, in_turns
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from . import spgemm_devices, spgemm_hosts
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, of_library
-from .rows import merged_graph, offsets_for, sums_of
+from .phases import check_graph, check_handle, result_of
+from .rows import merged_graph, offsets_for, summed, sums_of
 
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
 
@@ -59,7 +59,6 @@ class SpGemmHandle:
         self.products, self.space = products, space
         self._graphs, self._merged, self._sum_all = graphs, merged, sum_all
         self._own: es.View | None = None
-        self._turn = RLock()
         self._none = es.View(0, np.int64, label="own", space=space)
 
     def own(self) -> es.View:
@@ -77,6 +76,19 @@ class SpGemmHandle:
                 )
             self._own = own
         return self._own
+
+    @in_turns
+    def run(
+        self, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix, own: es.View, omega: Any, how: str
+    ) -> None:
+        """Store the values of C."""
+        if not self.graph.nnz:
+            return
+        values = B.values
+        if self._merged is not None:
+            _, order, starts = self._merged
+            values = sums_of(values, order, starts, self.space)
+        self._sum_all(A.values, values, C.values, own, omega, how)
 
     def __repr__(self) -> str:
         return f"<SpGemmHandle of {self.graph!r}, algorithm {self.algorithm!r}>"
@@ -103,17 +115,14 @@ def spgemm(
     [[2.0, 0.0], [0.0, 2.0]]
     """
     A, B = as_crs(A), as_crs(B)
-    if vendor is not False and A.shape[1] == B.shape[0]:
-        where = es.space_for(A.row_map, A.entries, A.values, B.row_map, B.entries, B.values,
-                             space=space)  # fmt: skip
-        if algorithm != "auto" and vendor:
-            raise MatrixError(f"spgemm: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
-        library: Any = None
-        if algorithm == "auto":
-            library, why = chosen_vendor("spgemm", vendor, where, lambda: shapes_of(A, B), A, B)
-        if library is not None:
-            decided("spgemm", library.library, why)
-            return of_library(library.spgemm(A, B), (A.shape[0], B.shape[1]))
+    _check_shapes(A, B)
+    where = es.space_for(A.row_map, A.entries, A.values, B.row_map, B.entries, B.values,
+                         space=space)  # fmt: skip
+    library = chosen_vendor(
+        "spgemm", vendor, where, lambda: shapes_of(A, B), A, B, algorithm=algorithm
+    )
+    if library is not None:
+        return of_library(library.spgemm(A, B), (A.shape[0], B.shape[1]))
     return spgemm_numeric(spgemm_symbolic(A, B, algorithm=algorithm, space=space), A, B)
 
 
@@ -155,16 +164,20 @@ def spgemm_symbolic(
     """
     A, B = as_crs(A), as_crs(B)
     choice(algorithm, "spgemm: algorithm", ALGORITHMS)
-    if A.shape[1] != B.shape[0]:
-        raise MatrixError(
-            f"spgemm: A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}; "
-            f"expected as many rows of B as columns of A."
-        )
+    _check_shapes(A, B)
     for matrix in (A, B):
         matrix.graph.check_settled("spgemm")
     where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
     decision = decided("spgemm", *_chosen(algorithm, where))
     return at_once(_symbolic, A.graph, B.graph, decision, where)  # type: ignore[no-any-return]
+
+
+def _check_shapes(A: CrsMatrix, B: CrsMatrix) -> None:
+    if A.shape[1] != B.shape[0]:
+        raise MatrixError(
+            f"spgemm: A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}; "
+            f"expected as many rows of B as columns of A."
+        )
 
 
 def _symbolic(
@@ -185,8 +198,7 @@ def _symbolic(
         count, fill, numeric = make(a, used, prefix, total, space)
         if total:
             count(counts)
-        row_map64 = es.View(m + 1, np.int64, label="row_map", space=space)
-        nnz = int(es.parallel_scan(rows, _offset, counts, row_map64)) if m else 0
+        row_map64, nnz = summed(counts, np.int64, space)
         offsets = np.result_type(a.row_map.dtype, b.row_map.dtype, offsets_for(nnz, None))
         row_map = row_map64
         if offsets != row_map64.dtype:
@@ -248,8 +260,7 @@ def _dense(
 def _hash(
     a: StaticCrsGraph, b: StaticCrsGraph, prefix: es.View, products: int, space: es.ExecutionSpace
 ) -> tuple[Any, Any, Any]:
-    rows = spgemm_devices.Rows(a, prefix, a.longest(), space)
-    rows.mean = products / max(1, a.nnz)
+    rows = spgemm_devices.Rows(a, prefix, products, space)
 
     def count(counts: es.View) -> None:
         spgemm_devices.structure(a, b, rows, counts, counts, "count")
@@ -308,8 +319,8 @@ def spgemm_numeric(
     Asynchronous where the space is. Elements are summed in the dtype of C.
     """
     A, B = as_crs(A), as_crs(B)
-    C = _result("spgemm_numeric", handle, A, B, C, np.result_type(A.dtype, B.dtype))
-    _run(handle, A, B, C, handle._none, 0.0, "product")
+    C = _fitting("spgemm_numeric", handle, A, B, C, np.result_type(A.dtype, B.dtype))
+    handle.run(A, B, C, handle._none, 0.0, "product")
     return C
 
 
@@ -369,7 +380,7 @@ def spgemm_jacobi(
     dtype = np.result_type(A.dtype, B.dtype)
     if np.iscomplexobj(omega):
         dtype = np.result_type(dtype, np.complex64)
-    C = _result("spgemm_jacobi", handle, A, B, C, dtype)
+    C = _fitting("spgemm_jacobi", handle, A, B, C, dtype)
     own = handle.own()
     if check:
         bad = first(A.shape[0], handle.space, _is_zero, own, A.values)
@@ -377,52 +388,18 @@ def spgemm_jacobi(
             raise MatrixError(
                 f"spgemm_jacobi: the diagonal of A is 0 in row {bad}; expected no zeros."
             )
-    _run(handle, A, B, C, own, omega, "jacobi")
+    handle.run(A, B, C, own, omega, "jacobi")
     return C
 
 
-def _run(
-    handle: SpGemmHandle, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix, own: es.View, omega: Any,
-    how: str,
-) -> None:  # fmt: skip
-    if not handle.graph.nnz:
-        return
-    values = B.values
-    if handle._merged is not None:
-        _, order, starts = handle._merged
-        values = sums_of(values, order, starts, handle.space)
-    with handle._turn:  # sums of workers are the handle's
-        handle._sum_all(A.values, values, C.values, own, omega, how)
-
-
-def _result(
+def _fitting(
     what: str, handle: SpGemmHandle, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix | None, dtype: Any
 ) -> CrsMatrix:
     """C, or a new one; MatrixError for matrices that do not fit the handle."""
-    if not isinstance(handle, SpGemmHandle):
-        raise MatrixError(f"{what}: handle={handle!r}; expected that of spgemm_symbolic.")
-    for given, graph, name in ((A, handle._graphs[0], "A"), (B, handle._graphs[1], "B")):
-        if not given.graph.is_same(graph):
-            raise MatrixError(
-                f"{what}: {name} is {given!r}, and the handle was made for another graph, "
-                f"{graph!r}; make another one by spgemm_symbolic."
-            )
-    if C is None:
-        values = es.View(
-            handle.graph.nnz, dtype, label="values", space=handle.space, initialize=False
-        )
-        return CrsMatrix.of(handle.graph, values)
-    if not isinstance(C, CrsMatrix) or C.graph is not handle.graph:
-        raise MatrixError(
-            f"{what}: C has another graph than the handle; expected what {what} returned for it."
-        )
-    if dtype.kind == "c" and C.dtype.kind != "c":
-        raise MatrixError(f"{what}: the product is complex, and C is of {C.dtype}.")
-    if C.values.is_readonly:
-        raise MatrixError(f"{what}: the values of C are read-only.")
-    if overlap(C.values, A.values) or overlap(C.values, B.values):
-        raise MatrixError(f"{what}: the values of C overlap those of A or B in memory.")
-    return C
+    check_handle(what, handle, SpGemmHandle, "spgemm_symbolic")
+    for name, given, graph in zip("AB", (A, B), handle._graphs, strict=True):
+        check_graph(what, name, given, graph, "spgemm_symbolic")
+    return result_of(what, "product", C, handle.graph, dtype, handle.space, A, B)
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -435,12 +412,6 @@ def _products(i: int, before: Any, final: Any, a_map: Any, a: Any, b_map: Any, p
     if final:
         prefix[i + 1] = before + count
     return count
-
-
-def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
-    if final:
-        row_map[i + 1] = before + counts[i]
-    return counts[i]
 
 
 def _own_entries(i: int, row_map: Any, entries: Any, own: Any) -> None:

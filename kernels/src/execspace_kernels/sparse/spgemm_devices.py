@@ -20,6 +20,7 @@ import execspace as es
 
 from ..arguments import static
 from .crs import StaticCrsGraph
+from .rows import begin_of
 from .spgemm_hosts import coefficient, diagonal_of, own_of
 
 MOST_MERGED = 8  # rows of B
@@ -33,9 +34,9 @@ class Rows:
     """Which rows are merged, and which have teams."""
 
     def __init__(
-        self, a: StaticCrsGraph, products: es.View, most_in_a_row: int, space: es.ExecutionSpace
+        self, a: StaticCrsGraph, prefix: es.View, products: int, space: es.ExecutionSpace
     ) -> None:
-        self.space, self.slots = space, max(1, min(most_in_a_row, MOST_MERGED))
+        self.space, self.slots = space, max(1, min(a.longest(), MOST_MERGED))
         m = a.num_rows
         every = es.RangePolicy(m, space=space)
         self.merged, self.shared = m, 0
@@ -43,12 +44,12 @@ class Rows:
         if m:
             self.merged = int(
                 es.parallel_scan(
-                    every, _listed, a.row_map, products, self.list, self.slots, label="spgemm rows"
+                    every, _listed, a.row_map, prefix, self.list, self.slots, label="spgemm rows"
                 )
             )
             self.shared = m - self.merged
         self.are_all_merged = "yes" if self.merged == m else "no"
-        self.mean = 0.0  # products for each entry of A, for the size of teams
+        self.mean = products / max(1, a.nnz)  # for each entry of A, for the size of teams
 
     def size(self) -> int:
         """Threads of a team, which add a row of B at once."""
@@ -238,18 +239,6 @@ def _ones(x: Any) -> Any:
     return np.int64((x * np.uint32(0x01010101)) >> np.uint32(24))
 
 
-@es.function
-def _begin_of(b: Any, low: Any, high: Any, column: Any) -> Any:
-    """The first entry of a row whose column is not below one."""
-    while low < high:
-        middle = (low + high) // 2
-        if b[middle] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 def _bitmap(
     team: Any, rows: Any, merged: Any, a_map: Any, a: Any, b_map: Any, b: Any, first: Any,
     entries: Any, num_cols: Any, words: Any, lanes: Any, what: Any,
@@ -283,8 +272,8 @@ def _bitmap(
             p = np.int64(b_map[j])
             stop = np.int64(b_map[j + 1])
             if not whole:
-                p = _begin_of(b, p, stop, low)
-                stop = _begin_of(b, p, stop, low + here * 32)
+                p = begin_of(b, p, stop, low)
+                stop = begin_of(b, p, stop, low + here * 32)
             p += q & ((1 << lanes) - 1)
             while p < stop:
                 c = b[p] - low
@@ -380,8 +369,8 @@ def _hash(
             low = b_map[j] + np.int64(0)
             high = b_map[j + 1] + np.int64(0)
             if whole == "no":
-                low = _begin_of(b, low, high, entries[q_begin])
-                high = _begin_of(b, low, high, np.int64(entries[q_end - 1]) + 1)
+                low = begin_of(b, low, high, entries[q_begin])
+                high = begin_of(b, low, high, np.int64(entries[q_end - 1]) + 1)
             lows[t] = low
             highs[t] = high
             scales[t] = coefficient(a_values, k + t, mine, step, how)

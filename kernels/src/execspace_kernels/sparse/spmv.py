@@ -145,27 +145,17 @@ def spmv(
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
     how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
-    library: Any = None
-    if vendor and not isinstance(A, CrsMatrix):
-        raise MatrixError(f"spmv: vendor=True with a {type(A).__name__}; expected a CrsMatrix.")
-    if isinstance(A, CrsMatrix) and (algorithm == "auto" or vendor is not None):
-        if algorithm != "auto" and vendor:
-            raise MatrixError(f"spmv: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
+    ours = partial(_launch, algorithm, A, source, y, flipped, where, how, conj)
+    library = None
+    if isinstance(A, CrsMatrix):
         columns = 1 if source.rank == 1 else source.shape[1]
-        library, why = chosen_vendor(
+        library = chosen_vendor(
             "spmv", vendor, where, lambda: shapes_of(A, columns=columns), A, source, y, alpha, beta,
-            mode,
+            mode, algorithm=algorithm,
         )  # fmt: skip
-    if library is None:
-        launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
-    else:
-        decided("spmv", library.library, why)
-        launch = _by_library(
-            library,
-            mode,
-            vendor,
-            partial(_launch, algorithm, A, source, y, flipped, where, how, conj),
-        )
+    elif vendor:
+        raise MatrixError(f"spmv: vendor=True with a {type(A).__name__}; expected a CrsMatrix.")
+    launch = ours() if library is None else _by_library(library, mode, vendor, ours)
     launch(A, source, y, alpha, beta)
     if len(A._ready) >= _MOST_READY:
         A._ready.clear()

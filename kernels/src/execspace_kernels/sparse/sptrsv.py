@@ -36,6 +36,7 @@ from . import sptrsv_kernels as kernels
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
 from .level_sets import LevelSets, level_sets
+from .phases import check_graph, check_handle
 from .replay import Replay
 from .rows import transposed
 
@@ -338,13 +339,8 @@ def sptrsv_solve(
     are submitted as one graph; for that the handle keeps Views of some calls alive.
     """
     A = as_crs(A)
-    if not isinstance(handle, SpTrsvHandle):
-        raise MatrixError(f"sptrsv_solve: handle={handle!r}; expected that of sptrsv_symbolic.")
-    if not A.graph.is_same(handle.graph):
-        raise MatrixError(
-            f"sptrsv_solve: A is {A!r}, and the handle was made for another graph, "
-            f"{handle.graph!r}; make another one by sptrsv_symbolic."
-        )
+    check_handle("sptrsv_solve", handle, SpTrsvHandle, "sptrsv_symbolic")
+    check_graph("sptrsv_solve", "A", A, handle.graph, "sptrsv_symbolic")
     source, x = operands("sptrsv", A, b, out, handle.space)
     if check and not handle.unit_diagonal:
         check_not_recorded("sptrsv_solve")
