@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.common.optional import cupy_on_device, library
+
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], tuple[int, int]]
 
 
@@ -51,3 +53,16 @@ def rmat(scale: int, edges: int) -> Arrays:
     row_map = np.searchsorted(keys >> scale, np.arange(n + 1)).astype(np.int32)
     entries = (keys & (n - 1)).astype(np.int32)
     return row_map, entries, rng.random(entries.size), (n, n)
+
+
+def of_scipy(arrays: Arrays) -> Any:
+    """The matrix for SciPy; raises what `library` does without it."""
+    row_map, entries, values, shape = arrays
+    return library("scipy.sparse").csr_array((values, entries, row_map), shape=shape)
+
+
+def of_cupy(arrays: Arrays) -> Any:
+    """The matrix for CuPy, on the device."""
+    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
+    row_map, entries, values, shape = arrays
+    return csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)

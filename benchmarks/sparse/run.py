@@ -25,7 +25,7 @@ from benchmarks.common.optional import cupy_on_device, library
 from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
 from execspace_kernels import sparse
 
-from .matrices import Arrays, rmat, stencil
+from .matrices import Arrays, of_cupy, of_scipy, rmat, stencil
 
 SECTIONS = ("spmv", "spmm", "spadd", "structured", "sptrsv", "spgemm")
 DEVICES = ("cuda", "hip", "opencl")
@@ -222,9 +222,7 @@ def _solves(space: es.ExecutionSpace, extents: tuple[int, ...], points: int) -> 
     values = np.where(entries == rows, float(points), -values)[kept]
     L: Arrays = (lower, entries[kept], values, shape)
     b = np.random.default_rng(3).random(shape[0])
-    expected = library("scipy.sparse.linalg").spsolve_triangular(
-        library("scipy.sparse").csr_array((L[2], L[1], L[0]), shape=shape), b
-    )
+    expected = library("scipy.sparse.linalg").spsolve_triangular(of_scipy(L), b)
 
     def ours(with_analysis: bool) -> Contestant:
         A = sparse.CrsMatrix(*L[:3], shape, check=False, space=space)
@@ -255,15 +253,13 @@ def _solves(space: es.ExecutionSpace, extents: tuple[int, ...], points: int) -> 
 
 
 def _scipy_solve(L: Arrays, b: Any) -> Contestant:
-    linalg, csr_array = library("scipy.sparse.linalg"), library("scipy.sparse").csr_array
-    A = csr_array((L[2], L[1], L[0]), shape=L[3])
+    linalg, A = library("scipy.sparse.linalg"), of_scipy(L)
     return Contestant("SciPy", lambda: linalg.spsolve_triangular(A, b), lambda: None, lambda: None)
 
 
 def _cupy_solve(L: Arrays, b: Any) -> Contestant:
-    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
+    cupy, A = cupy_on_device(), of_cupy(L)
     linalg = library("cupyx.scipy.sparse.linalg")
-    A = csr_matrix(tuple(map(cupy.asarray, (L[2], L[1], L[0]))), shape=L[3])
     right = cupy.asarray(b)
     return Contestant(
         "CuPy, with analysis", lambda: linalg.spsolve_triangular(A, right),
@@ -285,17 +281,13 @@ def _peers(space: es.ExecutionSpace) -> dict[str, Any]:
 
 
 def _scipy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
-    csr_array = library("scipy.sparse").csr_array
-    row_map, entries, values, shape = arrays
-    A = csr_array((values, entries, row_map), shape=shape)
+    A = of_scipy(arrays)
     return Contestant("SciPy", lambda: A @ x, lambda: None,
                       lambda: _checked(lambda: None, lambda: A @ x, expected))  # fmt: skip
 
 
 def _cupy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
-    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
-    row_map, entries, values, shape = arrays
-    A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
+    cupy, A = cupy_on_device(), of_cupy(arrays)
     on_device = cupy.asfortranarray(cupy.asarray(x))
     return Contestant(
         "CuPy", lambda: A @ on_device, cupy.cuda.Device().synchronize,
@@ -413,27 +405,22 @@ def _has_diagonal(arrays: Arrays) -> bool:
 
 
 def _scipy_square(arrays: Arrays) -> Contestant:
-    row_map, entries, values, shape = arrays
-    A = library("scipy.sparse").csr_array((values, entries, row_map), shape=shape)
+    A = of_scipy(arrays)
     return Contestant("SciPy", lambda: A @ A, lambda: None, lambda: None)
 
 
 def _cupy_square(arrays: Arrays) -> Contestant:
-    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
-    row_map, entries, values, shape = arrays
-    A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
+    cupy, A = cupy_on_device(), of_cupy(arrays)
     return Contestant("CuPy", lambda: A @ A, cupy.cuda.Device().synchronize, lambda: None)
 
 
 def _scipy_sum(five: Arrays, nine: Arrays) -> Contestant:
-    csr_array = library("scipy.sparse").csr_array
-    A, B = (csr_array((v, e, r), shape=s) for r, e, v, s in (five, nine))
+    A, B = map(of_scipy, (five, nine))
     return Contestant("SciPy", lambda: A + B, lambda: None, lambda: None)
 
 
 def _cupy_sum(five: Arrays, nine: Arrays) -> Contestant:
-    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
-    A, B = (csr_matrix(tuple(map(cupy.asarray, (v, e, r))), shape=s) for r, e, v, s in (five, nine))
+    cupy, (A, B) = cupy_on_device(), map(of_cupy, (five, nine))
     return Contestant("CuPy", lambda: A + B, cupy.cuda.Device().synchronize, lambda: None)
 
 

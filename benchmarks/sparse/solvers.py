@@ -28,7 +28,7 @@ from benchmarks.common.optional import cupy_on_device, library
 from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
 from execspace_kernels import solvers, sparse
 
-from .matrices import Arrays, stencil
+from .matrices import Arrays, of_cupy, of_scipy, stencil
 from .run import DEVICES
 
 ITERATIONS = 40
@@ -149,9 +149,7 @@ def _residual(arrays: Arrays, b: Any, x: Any) -> float:
 
 
 def _scipy(arrays: Arrays, b: Any) -> Contestant:
-    linalg, csr_array = library("scipy.sparse.linalg"), library("scipy.sparse").csr_array
-    row_map, entries, values, shape = arrays
-    A = csr_array((values, entries, row_map), shape=shape)
+    linalg, A = library("scipy.sparse.linalg"), of_scipy(arrays)
 
     def call() -> Any:
         return linalg.cg(A, b, rtol=0.0, maxiter=ITERATIONS)[0]
@@ -163,10 +161,8 @@ def _scipy(arrays: Arrays, b: Any) -> Contestant:
 
 
 def _cupy(arrays: Arrays, b: Any) -> Contestant:
-    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
+    cupy, A = cupy_on_device(), of_cupy(arrays)
     linalg = library("cupyx.scipy.sparse.linalg")
-    row_map, entries, values, shape = arrays
-    A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
     right = cupy.asarray(b)
     known = inspect.signature(linalg.cg).parameters
     relative = "rtol" if "rtol" in known else "tol"  # as CuPy 13 calls it

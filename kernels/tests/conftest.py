@@ -9,8 +9,6 @@ import execspace as es
 
 sparse = pytest.importorskip("scipy.sparse")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
-
 
 def stencil(*extents):
     """The Laplacian of a grid: a point and its neighbours."""

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sparse_numbers import DTYPES, are_close, numbers
 
 import execspace as es
 from execspace_kernels import MatrixError, explain, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+close = partial(are_close, single=1e-4, double=1e-12, scaled=False)
 MODES = {
     "N": lambda S: S, "T": lambda S: S.T, "C": lambda S: S.conj(), "H": lambda S: S.conj().T,
 }  # fmt: skip
-
-
-def numbers(shape, dtype, seed=0):
-    rng = np.random.default_rng(seed)
-    found = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        found = found + 1j * rng.standard_normal(shape)
-    return found.astype(dtype)
 
 
 def blocks(rows, columns, block, dtype=np.float64, density=0.3):
@@ -35,11 +30,6 @@ def blocks(rows, columns, block, dtype=np.float64, density=0.3):
     data = numbers((graph.nnz, *block), dtype, 1)
     shape = rows * block[0], columns * block[1]
     return scipy_sparse.bsr_array((data, graph.indices, graph.indptr), shape=shape)
-
-
-def close(found, expected):
-    tolerance = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-12
-    return np.allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 def needs(space, dtype):

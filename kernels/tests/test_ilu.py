@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sparse_numbers import DTYPES, are_close, dominant
 
 import execspace as es
 import execspace_kernels
@@ -17,20 +19,7 @@ from execspace_kernels.sparse import replay
 scipy_sparse = pytest.importorskip("scipy.sparse")
 module = importlib.import_module("execspace_kernels.sparse.ilu")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
-
-
-def square(matrix, dtype=np.float64):
-    """A square part of a matrix with a diagonal that is large."""
-    n = min(matrix.shape)
-    S = scipy_sparse.csr_array(matrix[:n, :n])
-    S.data[:] = np.random.default_rng(n).uniform(-1, 1, S.nnz)
-    most = np.abs(S).sum(axis=1).max(initial=1) + 1
-    S = scipy_sparse.csr_array(S + most * scipy_sparse.eye_array(n, format="csr")).astype(dtype)
-    S.sort_indices()
-    if np.dtype(dtype).kind == "c":
-        S.data *= np.exp(0.5j * np.arange(S.nnz) / max(S.nnz, 1)).astype(dtype)
-    return S
+close = partial(are_close, single=1e-4, double=1e-11)
 
 
 def reference(S, level):
@@ -53,13 +42,6 @@ def reference(S, level):
     return np.tril(a, -1), np.triu(a), lev <= level
 
 
-def close(found, expected):
-    tolerance = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-11
-    return np.allclose(
-        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
-    )
-
-
 @pytest.fixture(params=["as it is", "as a device"])
 def way(request, monkeypatch):
     if request.param == "as a device":
@@ -72,7 +54,7 @@ def way(request, monkeypatch):
 def test_factors(space, matrix, level, way):
     most = 24 if space.name == "oracle" else 70  # what fills up takes minutes
     matrix = matrix[:most, :most]
-    S = square(matrix)
+    S = dominant(matrix)
     low, up, pattern = reference(S, level)
     A = sparse.as_crs(S, space=space)
     b = np.random.default_rng(1).standard_normal((S.shape[0], 3))
@@ -91,7 +73,7 @@ def test_dtypes_and_values_that_change(space, dtype, monkeypatch):
     if np.dtype(dtype).kind == "c" and not space.capabilities.complex:
         pytest.skip("no complex numbers here")
     monkeypatch.setattr(replay, "_FEW", 1)
-    S = square(
+    S = dominant(
         scipy_sparse.random_array((40, 40), density=0.1, rng=np.random.default_rng(1)), dtype
     )
     A = sparse.as_crs(S.copy(), space=space)
@@ -108,7 +90,7 @@ def test_dtypes_and_values_that_change(space, dtype, monkeypatch):
 
 
 def test_all_levels_are_the_whole_factorisation(space):
-    S = square(scipy_sparse.random_array((30, 30), density=0.1, rng=np.random.default_rng(5)))
+    S = dominant(scipy_sparse.random_array((30, 30), density=0.1, rng=np.random.default_rng(5)))
     M = sparse.Ilu(sparse.as_crs(S, space=space), level=30)
     b = np.arange(30.0)
     assert close(S @ M.solve(es.array(b, space=space)).to_numpy(), b)
@@ -134,7 +116,7 @@ def test_rows_in_any_order_without_diagonals(rows, level):
 
 
 def test_in_a_graph(space):
-    S = square(scipy_sparse.random_array((20, 20), density=0.2, rng=np.random.default_rng(7)))
+    S = dominant(scipy_sparse.random_array((20, 20), density=0.2, rng=np.random.default_rng(7)))
     A = sparse.as_crs(S.copy(), space=space)
     M = sparse.Ilu(A, algorithm="levels")
     b, x = es.ones(20, space=space), es.zeros(20, space=space)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
+from sparse_numbers import DTYPES, are_close, dominant
 
 import execspace as es
 import execspace_kernels
@@ -16,19 +18,7 @@ scipy_sparse = pytest.importorskip("scipy.sparse")
 module = importlib.import_module("execspace_kernels.sparse.gauss_seidel")
 colouring = importlib.import_module("execspace_kernels.sparse.colouring")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
-
-
-def dominant(matrix, dtype=np.float64):
-    """A square part of a matrix with a diagonal for which sweeps converge."""
-    n = min(matrix.shape)
-    S = scipy_sparse.csr_array(matrix[:n, :n])
-    S.data[:] = np.random.default_rng(n).uniform(-1, 1, S.nnz)
-    most = np.abs(S).sum(axis=1).max(initial=1) + 1
-    S = scipy_sparse.csr_array(S + most * scipy_sparse.eye_array(n, format="csr")).astype(dtype)
-    if np.dtype(dtype).kind == "c":
-        S.data *= np.exp(0.5j * np.arange(S.nnz) / max(S.nnz, 1)).astype(dtype)
-    return S
+close = partial(are_close, single=1e-4, double=1e-12)
 
 
 def sweep(dense, b, x, order, omega):
@@ -44,13 +34,6 @@ def two_stages(dense, b, x, forward, omega, inner):
     for _ in range(inner):
         g = omega * (r - part @ g) / d
     x += g
-
-
-def close(found, expected):
-    tolerance = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-12
-    return np.allclose(
-        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
-    )
 
 
 @pytest.fixture(params=["as it is", "as a device"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sparse_numbers import numbers
 
 import execspace as es
 from execspace_kernels import ConvergenceError, MatrixError, solvers, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
-from linear_systems import METHODS, hermitian, numbers, solved  # noqa: E402  # needs SciPy
+from linear_systems import METHODS, hermitian, solved  # noqa: E402  # needs SciPy
 
 
 def test_iterations_that_do_not_suffice(space):

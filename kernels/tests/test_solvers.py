@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from linear_systems import METHODS, hermitian, numbers, skewed, solved
+from linear_systems import METHODS, hermitian, skewed, solved
+from sparse_numbers import DTYPES, numbers
 
 import execspace as es
 import execspace_kernels
@@ -15,7 +16,6 @@ from execspace_kernels import solvers, sparse
 scipy_sparse = pytest.importorskip("scipy.sparse")
 linalg = pytest.importorskip("scipy.sparse.linalg")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 GENERAL = ("bicgstab", "gmres")
 
 

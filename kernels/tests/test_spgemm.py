@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sparse_numbers import DTYPES, are_close
 
 import execspace as es
 import execspace_kernels
@@ -13,7 +16,7 @@ from execspace_kernels import MatrixError, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+close = partial(are_close, single=1e-5, double=1e-13)
 
 
 def on(space, S):
@@ -31,13 +34,6 @@ def numbers(S, dtype, seed=0):
 def enough(space, S):
     """A part of the matrix where millions of steps take too long."""
     return S[:50, :50].tocsr() if space.name == "oracle" else S
-
-
-def close(found, expected):
-    tolerance = 1e-5 if found.dtype in (np.float32, np.complex64) else 1e-13
-    return np.allclose(
-        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
-    )
 
 
 def structure(S):

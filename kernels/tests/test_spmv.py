@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from sparse_numbers import DTYPES, are_close, numbers
 
 import execspace as es
 import execspace_kernels
@@ -11,25 +14,10 @@ from execspace_kernels import MatrixError, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+close = partial(are_close, single=1e-5, double=1e-13)
 MODES = {
     "N": lambda S: S, "T": lambda S: S.T, "C": lambda S: S.conj(), "H": lambda S: S.conj().T,
 }  # fmt: skip
-
-
-def close(found, expected):
-    tolerance = 1e-5 if found.dtype in (np.float32, np.complex64) else 1e-13
-    return np.allclose(
-        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
-    )
-
-
-def numbers(shape, dtype, seed=0):
-    rng = np.random.default_rng(seed)
-    found = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        found = found + 1j * rng.standard_normal(shape)
-    return found.astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

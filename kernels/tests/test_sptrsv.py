@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sparse_numbers import DTYPES, are_close
 
 import execspace as es
 import execspace_kernels
@@ -19,7 +21,7 @@ linalg = pytest.importorskip("scipy.sparse.linalg")
 
 module = importlib.import_module("execspace_kernels.sparse.sptrsv")  # not the function
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+close = partial(are_close, single=2e-5, double=1e-12)
 ALGORITHMS = ("auto", "sequential", "levels", "chained", "syncfree")
 MODES = {
     "N": lambda S: S, "T": lambda S: S.T, "C": lambda S: S.conj(), "H": lambda S: S.conj().T,
@@ -45,13 +47,6 @@ def triangle(matrix, lower=True, dtype=np.float64):
 
 def numbers(shape, dtype, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-
-
-def close(found, expected):
-    tolerance = 2e-5 if found.dtype in (np.float32, np.complex64) else 1e-12
-    return np.allclose(
-        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
-    )
 
 
 def solution(S, b, lower, unit):

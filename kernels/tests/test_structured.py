@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sparse_numbers import DTYPES, are_close, numbers
 
 import execspace as es
 from execspace_kernels import MatrixError, explain, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+close = partial(are_close, single=1e-4, double=1e-12, scaled=False)
 MODES = {
     "N": lambda S: S, "T": lambda S: S.T, "C": lambda S: S.conj(), "H": lambda S: S.conj().T,
 }  # fmt: skip
@@ -23,14 +25,6 @@ GRIDS = [
     ((3, 4, 5), 7), ((4, 3, 5), 27), ((2, 2, 3), 27), ((1, 1, 4), 7), ((3, 1, 3), 27),
     ((1, 1, 1), 7), ((0, 4), 5),
 ]  # fmt: skip
-
-
-def numbers(shape, dtype, seed=0):
-    rng = np.random.default_rng(seed)
-    found = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        found = found + 1j * rng.standard_normal(shape)
-    return found.astype(dtype)
 
 
 def stencil(extents, points, dtype=np.float64):
@@ -47,11 +41,6 @@ def stencil(extents, points, dtype=np.float64):
                 columns.append(int(np.ravel_multi_index(to, extents)))
     values = numbers(len(rows), dtype, 5)
     return scipy_sparse.csr_array((values, (rows, columns)), shape=(n, n))
-
-
-def close(found, expected):
-    tolerance = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-12
-    return np.allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("extents", "points"), GRIDS)

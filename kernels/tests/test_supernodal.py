@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
+from sparse_numbers import DTYPES
 
 import execspace as es
 import execspace_kernels
@@ -15,8 +16,6 @@ from execspace_kernels.sparse import supernodes
 scipy_sparse = pytest.importorskip("scipy.sparse")
 linalg = pytest.importorskip("scipy.sparse.linalg")
 module = importlib.import_module("execspace_kernels.sparse.supernodal")
-
-DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 
 
 @pytest.fixture(autouse=True)

@@ -28,13 +28,5 @@ def skewed(n, dtype=np.float64):
     return S.tocsr().astype(dtype)
 
 
-def numbers(shape, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    found = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        found = found + 1j * rng.standard_normal(shape)
-    return found.astype(dtype)
-
-
 def solved(S, b):
     return np.linalg.solve(S.toarray().astype(np.complex128), b)
