@@ -15,8 +15,10 @@ VALUE = 0
 
 
 @pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
+def own_folders(monkeypatch, tmp_path):
+    """With choices that other tests have kept, a launch would wait for its plan to look for one."""
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "tuning"))
 
 
 @pytest.fixture
@@ -290,7 +292,7 @@ def test_a_child_process_compiles_what_its_parent_has_not(compiler, monkeypatch)
 
     def begin(self, kernel, spec):
         last = inner(self, kernel, spec)
-        return lambda: gate.wait(300) and last()  # a machine may stand still for a while
+        return lambda: gate.wait(60) and last()  # a machine may stand still for a while
 
     monkeypatch.setattr(kind, "begin_compile", begin)
 
