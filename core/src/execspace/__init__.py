@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from .views.interop import *
     from .views.like import *
     from .views.mirrors import *
+    from .views.record import *
     from .views.static import *
     from .views.view import *
     from .views.view_keys import *
@@ -176,6 +177,7 @@ _NAMES = {
     "views.interop": "subview view_of",
     "views.like": "empty_like full_like ones_like zeros_like",
     "views.mirrors": "create_mirror create_mirror_view create_mirror_view_and_copy realloc resize",
+    "views.record": "Record",
     "views.static": "static",
     "views.view": "View",
     "views.view_keys": "ALL",

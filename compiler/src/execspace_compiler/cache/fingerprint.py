@@ -18,6 +18,7 @@ import numpy as np
 
 from execspace import Kernel, LaunchSpec, Reducer, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.dtypes import dtype_of, record_class
 from execspace.contract.layout import layout_of
 from execspace.kernels.captures import constant_tag, follow
 from execspace.kernels.code_names import code_text, loaded_names
@@ -61,9 +62,10 @@ def _last_line(code: CodeType) -> int:
 
 
 def _spec(spec: LaunchSpec) -> list[str]:
-    # Users' own layouts are functions; bound names are arguments of any kind.
-    mapped = any(isinstance(a, ViewType) and layout_of(a.layout) for a in spec.arguments)
-    if mapped or spec.bound:
+    # Users' own layouts and operators of records are functions; bound names are of any kind.
+    views = [a for a in spec.arguments if isinstance(a, ViewType)]
+    own = any(layout_of(a.layout) or record_class(dtype_of(a.dtype)) for a in views)
+    if own or spec.bound:
         raise _Indescribable
     return [
         spec.pattern,

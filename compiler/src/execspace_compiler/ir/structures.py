@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from execspace.base.subclasses import fields_of
+from execspace.contract.dtypes import record_class
 
 from .types import Scalar, TupleTy, Type, python_type
 
@@ -18,7 +19,7 @@ from .types import Scalar, TupleTy, Type, python_type
 def strong(type: Type) -> Type:
     """The type with its numbers strong."""
     if isinstance(type, TupleTy):
-        return TupleTy(tuple(map(strong, type.items)), type.names)
+        return type.of(tuple(map(strong, type.items)))
     assert isinstance(type, Scalar)
     return type.strong
 
@@ -62,7 +63,8 @@ def structure(value: Any) -> tuple[Type, list[Any], bool]:
         return found, numbers, True
     if isinstance(value, np.void) and value.dtype.names is not None:
         names = value.dtype.names
-        found, numbers = _joined([structure(value[n]) for n in names], names)
+        own = record_class(value.dtype)
+        found, numbers = _joined([structure(value[n]) for n in names], names, own)
         return found, numbers, True
     if isinstance(value, tuple) and value:
         fields = fields_of(value)
@@ -75,7 +77,9 @@ def structure(value: Any) -> tuple[Type, list[Any], bool]:
 
 
 def _joined(
-    parts: list[tuple[Type, list[Any], bool]], names: tuple[str, ...] = ()
+    parts: list[tuple[Type, list[Any], bool]],
+    names: tuple[str, ...] = (),
+    own: type | None = None,
 ) -> tuple[Type, list[Any]]:
     items = tuple(t for t, _, _ in parts)
-    return TupleTy(items, names), [v for _, numbers, _ in parts for v in numbers]
+    return TupleTy(items, names, own), [v for _, numbers, _ in parts for v in numbers]

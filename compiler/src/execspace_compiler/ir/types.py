@@ -16,6 +16,7 @@ import numpy as np
 
 from execspace.base.dataclass import dataclass
 from execspace.base.storage_types import format_of
+from execspace.contract.dtypes import record_class
 
 STRONG, INDEX_WEAK, PYTHON_WEAK = 0, 1, 2
 
@@ -102,12 +103,16 @@ class SubArray:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A NumPy structured dtype: (name, byte offset, type) of each field."""
+    """A NumPy structured dtype: (name, byte offset, type) of each field; `own` is its class if it
+    has operators, see `es.Record`."""
 
     fields: tuple[tuple[str, int, Element], ...]
     itemsize: int
+    own: type | None = None
 
     def __str__(self) -> str:
+        if self.own is not None:
+            return f"record {self.own.__name__}"
         return f"record({', '.join(f'{n}: {t}' for n, _, t in self.fields)})"
 
 
@@ -141,7 +146,8 @@ def element_of(dtype: np.dtype[Any]) -> Element:
         form = format_of(dtype)
         return Scalar(dtype.name) if form is None else Scalar(form.word, storage=form.name)
     fields = ((name, dtype.fields[name]) for name in dtype.names or ())
-    return Record(tuple((n, f[1], element_of(f[0])) for n, f in fields), dtype.itemsize)
+    found = tuple((n, f[1], element_of(f[0])) for n, f in fields)
+    return Record(found, dtype.itemsize, record_class(dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +213,20 @@ class Compound:
 
 @dataclass(frozen=True, slots=True)
 class TupleTy(Compound):
-    """A tuple; `names` are the fields of a NamedTuple or record."""
+    """A tuple; `names` are the fields of a NamedTuple or record, `own` is the class of a record
+    with operators."""
 
     items: tuple[Type, ...]
     names: tuple[str, ...] = ()
+    own: type | None = None
+
+    def of(self, items: tuple[Type, ...]) -> TupleTy:
+        """Such a tuple of other items."""
+        return TupleTy(items, self.names, self.own)
 
     def __str__(self) -> str:
+        if self.own is not None:
+            return f"record {self.own.__name__}"
         return f"tuple ({', '.join(map(str, self.items))})"
 
 

@@ -564,7 +564,7 @@ class ReductionBuilder:
         if isinstance(a, TupleTy) and isinstance(b, TupleTy):
             pairs = zip(a.items, b.items, strict=True)
             items = tuple(self._promoted(reducer, x, y) for x, y in pairs)
-            return TupleTy(items, b.names or a.names)
+            return b.of(items) if b.names else a.of(items)
         assert isinstance(a, Scalar) and isinstance(b, Scalar)
         try:
             return promote(a, b).strong

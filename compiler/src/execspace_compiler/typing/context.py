@@ -319,6 +319,8 @@ class Context:
             mark = len(self.out)
             try:
                 STATEMENTS[type(s)](self, s)
+                if isinstance(s, hir.If | hir.Cases) and hir.always_returns((s,), self.decided):
+                    break  # constant tests rule out the rest
                 continue
             except Pending:  # the variable has a fault; the rest of the statement may, too
                 for e in hir.direct(s) if self.final else ():
@@ -387,7 +389,7 @@ class Context:
     def keep(self, value: Any) -> Any:
         """Copy a value to temporaries that later statements do not change."""
         if isinstance(value, TupleValue):
-            return TupleValue(tuple(self.keep(item) for item in value.items), value.names)
+            return value.of(tuple(self.keep(item) for item in value.items))
         if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
             return value
         if not isinstance(value.type, Scalar):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 from execspace import Capture, Layout, Reducer
@@ -58,6 +59,7 @@ class ModuleTyper:
         self._captured: dict[tuple[int, str], Captured] = {}
         self._of_nested: dict[tuple[int, ...], tuple[Any, dict[str, Capture]]] = {}
         self._layouts: dict[str, Captured] = {}
+        self._methods: dict[FunctionType, Captured] = {}
         self._nested: dict[int, Nested] = {}
         self._faults: dict[object, Fault] = {}
         self._active: list[object] = []
@@ -134,6 +136,16 @@ class ModuleTyper:
         known = self._layouts.get(key)
         if known is None:
             known = self._layouts[key] = Captured(scope, names, "")
+        return known
+
+    def method(self, function: FunctionType) -> Captured:
+        """Definition of a method of a class of records."""
+        known = self._methods.get(function)
+        if known is None:
+            scope = Scope(function, {})
+            captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
+            names = Names(function, frozenset(), captures, {})
+            known = self._methods[function] = Captured(scope, names, "")
         return known
 
     def nested(self, function: hir.Function) -> Nested:

@@ -26,10 +26,16 @@ from .definitions import Definition
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple: its items, and their names if it is a NamedTuple or record."""
+    """A tuple: its items, and their names if it is a NamedTuple or record; `own` is the class of
+    a record with operators."""
 
     items: tuple[Value, ...]
     names: tuple[str, ...] = ()
+    own: type | None = None
+
+    def of(self, items: tuple[Value, ...]) -> TupleValue:
+        """Such a tuple of other items."""
+        return TupleValue(items, self.names, self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +221,7 @@ def type_of(value: Value, loc: Loc) -> Type:
     """Type of a value that a variable can hold or a helper can take."""
     match value:
         case TupleValue():
-            return TupleTy(tuple(type_of(v, loc) for v in value.items), value.names)
+            return TupleTy(tuple(type_of(v, loc) for v in value.items), value.names, value.own)
         case Obj():
             key = value.value if isinstance(value.value, str) else id(value.value)
             return ObjTy((type(value.value), key), value)
@@ -279,7 +285,7 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
     match type:
         case TupleTy():
             items = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.items))
-            return TupleValue(tuple(items), type.names)
+            return TupleValue(tuple(items), type.names, type.own)
         case ObjTy():
             return type.obj
         case AliasTy():
@@ -310,7 +316,7 @@ def as_parameter(type: Type, name: str) -> Type:
     match type:
         case TupleTy():
             items = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
-            return TupleTy(tuple(items), type.names)
+            return type.of(tuple(items))
         case AliasTy():
             return type.base.type
         case FunctionTy() if type.env is not None:
@@ -328,6 +334,8 @@ def as_parameter(type: Type, name: str) -> Type:
 def describe(value: Value) -> str:
     """Description of a value, for messages."""
     match value:
+        case TupleValue() if value.own is not None:
+            return f"record {value.own.__name__}"
         case TupleValue():
             return f"a tuple of {len(value.items)} items"
         case Obj():
@@ -421,6 +429,8 @@ def _use(value: Value) -> str:
             return f"call it: {value.definition.name}(...)"
         case Method():
             return f"call it: {value.name}(...)"
+        case TupleValue() if value.own is not None:
+            return f"take one of its fields: {', '.join(value.names)}"
         case TupleValue():
             return "unpack it, or take one of its items by a constant index"
         case ViewRef() if isinstance(value.field, Record):

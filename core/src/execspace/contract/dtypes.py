@@ -67,6 +67,27 @@ PLAIN = frozenset(np.dtype(name) for name in NAMES)
 _records: dict[str, np.dtype[Any]] = {}
 
 
+# Title of the first field of a dtype -> the class of `es.Record` that it is of.
+RECORD_CLASSES: dict[str, Any] = {}
+
+
+def record_class(dtype: np.dtype[Any]) -> Any:
+    """The class of `es.Record` whose dtype it is; None for all others.
+
+    By the title: a file of NumPy keeps that, and not the class of the elements.
+    """
+    if not dtype.names or not RECORD_CLASSES:
+        return None
+    kind = RECORD_CLASSES.get(_title(dtype))
+    return kind if kind is not None and kind.dtype == dtype else None
+
+
+def _title(dtype: np.dtype[Any]) -> Any:
+    """The title of the first field."""
+    first: tuple[Any, ...] = dtype.fields[dtype.names[0]] if dtype.fields and dtype.names else ()
+    return first[2] if len(first) == 3 and isinstance(first[2], str) else None
+
+
 @cache  # NumPy works the name out anew each time
 def name_of(dtype: np.dtype[Any]) -> str:
     """Name of a dtype in types of arguments; `dtype_of` gives the dtype back."""
@@ -90,8 +111,11 @@ def _record_text(dtype: np.dtype[Any]) -> str:
         return f"{_record_text(dtype.subdtype[0])}{list(dtype.subdtype[1])}"
     if dtype.fields is None:
         return dtype.name
-    fields = (f"{n}:{_record_text(f[0])}@{f[1]}" for n, f in dtype.fields.items())
-    return f"record({','.join(fields)};{dtype.itemsize})"
+    found = ((n, dtype.fields[n]) for n in dtype.names or ())
+    fields = (f"{n}:{_record_text(f[0])}@{f[1]}" for n, f in found)
+    kind = record_class(dtype)
+    own = "" if kind is None else f" of {_title(dtype)}"
+    return f"record({','.join(fields)};{dtype.itemsize}){own}"
 
 
 def _storable(dtype: np.dtype[Any]) -> bool:
@@ -100,7 +124,7 @@ def _storable(dtype: np.dtype[Any]) -> bool:
         return _storable(dtype.subdtype[0])
     if dtype.fields is None:
         return dtype.name in NAMES or storage_types.format_of(dtype) is not None
-    return bool(dtype.fields) and all(_storable(f[0]) for f in dtype.fields.values())
+    return bool(dtype.fields) and all(_storable(dtype.fields[n][0]) for n in dtype.names or ())
 
 
 def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
@@ -110,8 +134,8 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     ----------
     spec : dtype-like
         A NumPy dtype, scalar type, type name, or Python's bool, int, float, complex; also a
-        structured dtype whose fields are such, or arrays or records of such. Of ml_dtypes those
-        that are storage types.
+        structured dtype whose fields are such, or arrays or records of such, or a class of
+        `es.Record`. Of ml_dtypes those that are storage types.
 
     Raises
     ------
@@ -122,6 +146,8 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
         return spec
     if isinstance(spec, str) and spec in storage_types.NAMES:
         return storage_types.storage_dtype(spec)
+    if isinstance(spec, type) and hasattr(spec, "record_fields"):
+        spec = spec.dtype  # NumPy takes no class for it
     try:
         dtype = np.dtype(spec)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
@@ -134,4 +160,12 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
             f"dtype {brief(spec)} cannot be an element of a View; expected one of "
             f"{', '.join(NAMES)}, or a structured dtype of them."
         )
+    own = record_class(dtype)
+    if own is not None:
+        return own.dtype  # type: ignore[no-any-return]  # one from a file has no class
     return dtype.newbyteorder("=") if not dtype.isnative else dtype
+
+
+def with_attributes(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The structured dtype, with fields of its elements as attributes: `p[i].x`."""
+    return np.dtype((record_class(dtype) or np.record, dtype))

@@ -23,6 +23,7 @@ from ..base.flags import flag
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign
 from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
+from ..contract.dtypes import with_attributes
 from ..contract.memory import MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
@@ -362,7 +363,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if self.mapping is not None:
             at = (self._offset(at),)
         if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
-            array = array.view(np.dtype((np.record, self.dtype)))
+            array = array.view(with_attributes(self.dtype))
         found = array[at]
         return np.float32(found) if self.type.dtype in FORMATS else found
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.ops import ATOMICS, OPERATOR_SIGNS
 from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
-from ..values import Place, TupleValue, Value, ViewRef, describe, is_atomic, is_view, scalar
+from ..values import (
+    Fixed,
+    Place,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    is_atomic,
+    is_view,
+    parts,
+    scalar,
+)
 from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
+from .binary_operators import compare_or_compute
 from .memory import load, store, writable
 from .operators import binary
-from .records import leaves
+from .records import leaves, own_class, value_if_own
 from .variables import bind
 from .views import indexed
 
@@ -90,9 +104,17 @@ def _put(cx: Context, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -
     if isinstance(place, Place):
         cx.out.append(store(cx, place, value, loc, at))
         return
+    own = own_class(place)
+    if own is not None and own_class(value) is own:
+        value = cx.keep(value_if_own(cx, value, loc))
+        for leaf, (_, number) in zip(leaves(place, loc), parts(value, ""), strict=True):
+            cx.out.append(store(cx, leaf, number, loc, at))
+        return
     if not isinstance(value, ViewRef) or value.field != place.field:
         hint = "store into its elements one by one"
-        if isinstance(place.field, Record):
+        if own is not None:
+            hint = f"make a record of it: {own.__name__}(...)"
+        elif isinstance(place.field, Record):
             hint = f"store into its fields: {', '.join(n for n, _, _ in place.field.fields)}"
         raise type_fault(at, f"cannot store {describe(value)} into {place.field}", hint)
     loads = [cx.keep(load(cx, p, loc)) for p in leaves(value, loc)]
@@ -105,12 +127,23 @@ def _update(cx: Context, s: hir.Update) -> None:
     """Augmented assignment; the indices of an element are evaluated once."""
     if isinstance(s.target, hir.Local):
         old, value = cx.operands((s.target, s.value))
+        if own_class(old) is not None or own_class(value) is not None:
+            bind(cx, s.target.name, _own_operator(cx, s, old, value), s.loc)
+            return
         result = binary(cx, s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
         bind(cx, s.target.name, result, s.loc)
         return
     assert isinstance(s.target, hir.Subscript | hir.Attribute)
     place = _place_of(cx, s.target)
     if isinstance(place, ViewRef):
+        if own_class(place) is not None:
+            emitted, right = cx.detached(s.value)
+            if emitted:
+                dims = (Fixed(cx.keep(d.index)) if isinstance(d, Fixed) else d for d in place.dims)
+                place = replace(place, dims=tuple(dims), byte=cx.keep(place.byte))
+                cx.out += emitted
+            _put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
+            return
         scalar(place, s.target.loc)
         raise AssertionError(f"a number: {place}")
     assert isinstance(place.view.type, ViewTy)
@@ -134,6 +167,12 @@ def _update(cx: Context, s: hir.Update) -> None:
         cx.out += emitted
     result = binary(cx, s.op, old, scalar(right, s.value.loc), s.loc)
     cx.out.append(store(cx, place, result, s.loc, s.loc))
+
+
+def _own_operator(cx: Context, s: hir.Update, old: Value, value: Value) -> Value:
+    """The operator of a class of records."""
+    both = (s.target, s.value)
+    return compare_or_compute(cx, s.op, old, value, hir.Operation(s.loc, s.op, both))
 
 
 def _atomic_update(cx: Context, s: hir.Update, place: Place) -> None:

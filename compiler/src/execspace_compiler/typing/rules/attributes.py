@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace.contract.dtypes import dtype_of
+from execspace.contract.dtypes import dtype_of, record_class
 
 from ... import ir
 from ...frontend import hir
@@ -30,7 +30,7 @@ from ..values import (
 from .captures import outer
 from .memory import read
 from .operators import binary, constant, part
-from .records import field_of
+from .records import field_of, own_class
 
 
 def _element_of_view(view: Any) -> Any:
@@ -57,6 +57,8 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
         # Attributes of other objects may change without launches noticing.
         if isinstance(base, Obj) and isinstance(base.value, np.dtype):
             value = getattr(base.value, name, None)
+            if name == "type" and (base.value.names is None or record_class(base.value)):
+                return Obj(record_class(base.value) or value, f"{base.path}.type")
             if isinstance(value, bool | int | float | complex | str | np.generic):
                 return constant(value, loc)
         hint = "compute it before the launch"
@@ -65,6 +67,10 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     elif isinstance(base, TupleValue):
         if name in base.names:
             return base.items[base.names.index(name)]
+        if base.own is not None:
+            from .own_records import attribute_of  # loaded by kernels that have such
+
+            return attribute_of(cx, base, base.own, name, loc)
         hint = "tuples have items and a len(...)"
         if base.names:
             hint = f"its fields are {', '.join(base.names)}"
@@ -88,6 +94,8 @@ def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
         element = _element_of_view(base)
         if isinstance(element, Scalar):
             return Obj(dtype_of(str(element)), f"{element}")
+        if isinstance(element, Record) and element.own is not None:
+            return Obj(element.own.dtype, element.own.__name__)  # type: ignore[attr-defined]
     hint = "kernels know shape, size, rank, dtype and extent(d)"
     if name == "dtype":
         hint = "use the name of the structured dtype itself"
@@ -105,5 +113,10 @@ def member(cx: Context, e: hir.Attribute) -> Value | Place:
     """`base.name`: a field of a record, or an attribute."""
     base = outer(cx, e.base, field=True) if isinstance(e.base, hir.Outer) else cx.value(e.base)
     if isinstance(base, ViewRef) and base.field is not None:
+        own = own_class(base)
+        if own is not None and e.name not in own.record_fields:
+            from .own_records import attribute_of  # loaded by kernels that have such
+
+            return attribute_of(cx, base, own, e.name, e.loc)
         return field_of(base, e.name, e.loc)
     return attribute(cx, base, e.name, e.loc)

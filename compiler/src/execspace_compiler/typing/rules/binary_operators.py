@@ -13,6 +13,7 @@ from ...ir.types import BOOL, PY_INT
 from ..context import Context
 from ..values import Obj, TupleValue, Value, describe, is_view, scalar
 from .operators import binary, either, unary
+from .records import own_class, value_if_own
 
 
 def _compares_itself(value: Any) -> bool:
@@ -48,6 +49,14 @@ def compare_or_compute(cx: Context, op: str, a: Value, b: Value, e: hir.Operatio
                 "compare numbers with ==",
             )
         return ir.Const((a.value is b.value) == (op == "is"), BOOL, e.loc)
+    if own_class(a) is not None or own_class(b) is not None:
+        from .own_records import operator  # loaded by kernels that have such
+
+        found = operator(cx, op, a, b, e)
+        if found is not None:
+            return found
+        if op in ("eq", "ne"):
+            return _equal_records(cx, op, a, b, e)
     if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
         _refuse_long(len(a.items) + len(b.items), e.loc)
         return TupleValue((*a.items, *b.items))
@@ -96,6 +105,17 @@ def _membership(cx: Context, op: str, a: Value, b: Value, e: Any) -> Value:
         result = cx.limit_depth(result, n)
         result = either(result, compare_or_compute(cx, "eq", a, item, e), "or", e.loc)
     return result if op == "in" else unary(cx, "not", result, e.loc)
+
+
+def _equal_records(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
+    """`a == b` without an `__eq__`: all fields are equal; and `a != b` without a `__ne__`."""
+    if op == "ne":
+        return unary(cx, "not", scalar(compare_or_compute(cx, "eq", a, b, e), e.loc), e.loc)
+    if own_class(a) is not own_class(b):
+        return ir.Const(False, BOOL, e.loc)
+    left, right = value_if_own(cx, a, e.loc), value_if_own(cx, b, e.loc)
+    assert isinstance(left, TupleValue) and isinstance(right, TupleValue)
+    return _equal_tuples(cx, op, left, right, e)
 
 
 def _equal_tuples(cx: Context, op: str, a: TupleValue, b: TupleValue, e: Any) -> Value:

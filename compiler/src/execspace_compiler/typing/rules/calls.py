@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import Reducer
+from execspace import Record, Reducer
 from execspace.base.storage_types import format_of, storage_dtype
 from execspace.base.subclasses import fields_of, own_making, own_operator
 from execspace.contract.argtypes import SCALAR_TYPES
@@ -24,6 +24,7 @@ from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth
+from .records import own_class
 from .refused import own_code, refused
 from .storage import narrowed, widened
 
@@ -55,6 +56,10 @@ def _object(cx: Context, call: Call) -> Value:
     home = getattr(target, "__module__", None)
     for module in _HOMES.get(home, ()) if isinstance(home, str) else ():
         load_rules(module)
+    if target is abs and call.args and own_class(call.args[0]) is not None:
+        from .own_records import absolute  # loaded by kernels that have such records
+
+        return absolute(cx, call)
     try:
         rule, callee = CALLS.find(target), CALLEES.get(target)
     except TypeError:  # unhashable
@@ -65,6 +70,10 @@ def _object(cx: Context, call: Call) -> Value:
         from .team_reductions import made_reducer  # loaded by kernels that make any
 
         return Obj(made_reducer(cx, target, call.args, call.keywords, call.loc), call.name)
+    if isinstance(target, type) and issubclass(target, Record):
+        from .own_records import made  # loaded by kernels that have such
+
+        return made(cx, target, call.args, call.keywords, call.loc)
     if _is_named_tuple(target):
         name = own_making(target) or own_operator(target)
         if name is not None:
@@ -145,6 +154,11 @@ def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: L
 
 @CALLED.of(Method)
 def _method(cx: Context, call: Call) -> Value:
+    own = own_class(call.owner)
+    if own is not None:
+        from .own_records import method_call  # loaded by kernels that have such
+
+        return method_call(cx, own, call)
     return METHODS[call.name](cx, call)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from execspace import Record
 from execspace.base.storage_types import format_of
 from execspace.base.subclasses import fields_of, own_operator, own_reading
 from execspace.kernels.captures import function_of
@@ -50,6 +51,10 @@ def _captured(
         return FunctionValue(definition, env)
     if not isinstance(value, _NUMBER | tuple):
         return Obj(value, path)
+    if isinstance(value, Record):
+        fields = value.record_fields
+        found = (_captured(cx, value[f], f"{path}.{f}", f"{full}.{f}", e, own) for f in fields)
+        return TupleValue(tuple(found), fields, type(value))
     if isinstance(value, np.generic) and format_of(value.dtype) is not None:
         value = np.float32(value)  # as an element is when it is read
     name = own(type(value))

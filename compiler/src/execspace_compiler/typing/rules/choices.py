@@ -20,6 +20,7 @@ from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 from .binary_operators import compare_or_compute
 from .conditions import condition, known_truth
 from .operators import either, truth
+from .records import own_class
 
 _TOGETHER = 16  # operands of and/or that nest in each other
 
@@ -217,7 +218,7 @@ def _as_common(cx: Context, value: Value, other: Value | None) -> Value:
         if len(value.items) != len(other.items):
             return value
         pairs = zip(value.items, other.items, strict=True)
-        return TupleValue(tuple(_as_common(cx, a, b) for a, b in pairs), value.names)
+        return value.of(tuple(_as_common(cx, a, b) for a, b in pairs))
     for one in (value, other):
         if not (isinstance(one, ir.Expr) and isinstance(one.type, Scalar)):
             return value
@@ -252,13 +253,16 @@ def _select(
         if before or otherwise:
             cx.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
         pairs = zip(then.items, orelse.items, strict=True)
-        chosen = (_select(cx, test, [], a, [], b, loc, places) for a, b in pairs)
-        return TupleValue(tuple(chosen), then.names if then.names == orelse.names else ())
+        chosen = tuple(_select(cx, test, [], a, [], b, loc, places) for a, b in pairs)
+        alike = (then.names, then.own) == (orelse.names, orelse.own)
+        return then.of(chosen) if alike else TupleValue(chosen)
     if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
         return then
     for value in (then, orelse):
         if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
             hint = "choose between numbers; for the rest use if and else around whole statements"
+            if own_class(then) is not None and own_class(then) is own_class(orelse):
+                hint = "choose between values, which are .copy() of elements"
             if Obj(None, "None") in (then, orelse):
                 hint = "kernels compute with numbers; math.nan can stand for a missing one"
             raise type_fault(

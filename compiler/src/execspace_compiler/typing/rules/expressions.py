@@ -14,6 +14,7 @@ from ..values import TupleValue, Value, scalar
 from .binary_operators import compare_or_compute
 from .conditions import condition
 from .operators import constant, unary
+from .records import own_class
 
 
 @EXPRESSIONS.of(hir.Constant)
@@ -42,7 +43,7 @@ def _operation(cx: Context, e: hir.Operation) -> Value:
     if not values:
         result = unary(cx, "not", condition(cx, last.args[0]), last.loc)
     elif len(values) == 1:
-        result = unary(cx, last.op, scalar(values[0], last.args[0].loc), last.loc)
+        result = _unary(cx, last.op, values[0], last)
     else:
         result = compare_or_compute(cx, last.op, values[0], values[1], last)
     for n, outer in enumerate(reversed(chain)):
@@ -52,3 +53,11 @@ def _operation(cx: Context, e: hir.Operation) -> Value:
             cx.out += emitted
         result = compare_or_compute(cx, outer.op, cx.limit_depth(result, n), right, outer)
     return result
+
+
+def _unary(cx: Context, op: str, value: Value, e: hir.Operation) -> Value:
+    if own_class(value) is not None:
+        from .own_records import unary_operator  # loaded by kernels that have such
+
+        return unary_operator(cx, op, value, e.loc)
+    return unary(cx, op, scalar(value, e.args[0].loc), e.loc)

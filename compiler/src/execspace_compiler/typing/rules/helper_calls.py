@@ -47,7 +47,7 @@ def _environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value
 def _closed(cx: Context, value: Value, loc: Loc) -> Value:
     """A value that may leave this function: nested functions become closures."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple(_closed(cx, v, loc) for v in value.items), value.names)
+        return value.of(tuple(_closed(cx, v, loc) for v in value.items))
     if isinstance(value, FunctionValue):
         return FunctionValue(value.definition, tuple(_environment_of(cx, value, loc).items()))
     return value
@@ -124,7 +124,7 @@ def _result(type: Type | None, values: list[ir.Expr]) -> Value:
     if type is None:
         return Obj(None, "None")
     if isinstance(type, TupleTy):
-        return TupleValue(tuple(_result(t, values) for t in type.items), type.names)
+        return TupleValue(tuple(_result(t, values) for t in type.items), type.names, type.own)
     return values.pop(0)
 
 

@@ -19,6 +19,7 @@ from ..values import (
     scalar,
 )
 from .conditions import condition
+from .records import own_value_hint, value_if_own
 
 
 @STATEMENTS.of(hir.Return)
@@ -60,6 +61,8 @@ def _return(cx: Context, s: hir.Return) -> None:
             "return a value on every path, or on none",
         )
     assert s.value is not None
+    if cx.indices and not cx.returns_nothing:
+        value = value_if_own(cx, value, s.value.loc)  # read at once by the reduction
     joined = _join_results(cx.result, _returned(value, s.value.loc), s.value.loc)
     if joined != cx.result:
         cx.result = joined
@@ -110,14 +113,16 @@ def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
 def _returned(value: Value, loc: Loc) -> Type:
     """Type of a helper's result: a number, or a tuple of numbers."""
     if isinstance(value, TupleValue):
-        return TupleTy(tuple(_returned(v, loc) for v in value.items), value.names)
+        items = tuple(_returned(v, loc) for v in value.items)
+        return TupleTy(items, value.names, value.own)
     if is_view(value) or isinstance(value, FunctionValue | ViewRef):
         raise type_fault(
             loc,
             f"cannot return {describe(value)}: only numbers and tuples of numbers are returned",
             "call it where it is needed"
             if isinstance(value, FunctionValue)
-            else "return an element, or let the caller pass the View to store into",
+            else own_value_hint(value)
+            or "return an element, or let the caller pass the View to store into",
         )
     e: ir.Expr = scalar(value, loc)
     return e.type
@@ -134,8 +139,8 @@ def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         pairs = zip(a.items, b.items, strict=True)
-        names = a.names if a.names == b.names else ()
-        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs), names)
+        items = tuple(_join_results(x, y, loc) for x, y in pairs)
+        return a.of(items) if (a.names, a.own) == (b.names, b.own) else TupleTy(items)
     raise type_fault(
         loc,
         f"this path returns {b}, another returns {a}",

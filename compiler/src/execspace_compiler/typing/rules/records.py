@@ -10,7 +10,8 @@ from ... import ir
 from ...ir.diagnostics import Loc, counted, type_fault
 from ...ir.types import INDEX, Element, Record, Scalar, SubArray
 from ..context import Context
-from ..values import Fixed, Obj, Place, Span, ViewRef
+from ..values import Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
+from .memory import load
 from .slices import add, base_index
 
 
@@ -82,3 +83,38 @@ def leaves(ref: ViewRef, loc: Loc) -> list[Place]:
         at = _at(ref, type, add(ref.byte, ir.Const(offset, INDEX, loc)))
         found += [at] if isinstance(at, Place) else leaves(at, loc)
     return found
+
+
+# -- records with a class of their own, see `es.Record` -------------------------------------------
+
+
+def own_class(value: Value) -> Any:
+    """The class of a record with operators; None for all else."""
+    if isinstance(value, TupleValue):
+        return value.own
+    if isinstance(value, ViewRef) and isinstance(value.field, Record):
+        return value.field.own
+    return None
+
+
+def record_value(cx: Context, ref: ViewRef, loc: Loc) -> TupleValue:
+    """The numbers of such a record, read now."""
+    record = ref.field
+    assert isinstance(record, Record) and ref.byte is not None
+    items: list[Value] = []
+    for _, offset, type in record.fields:
+        at = _at(ref, type, add(ref.byte, ir.Const(offset, INDEX, loc)))
+        items.append(load(cx, at, loc) if isinstance(at, Place) else record_value(cx, at, loc))
+    return TupleValue(tuple(items), tuple(n for n, _, _ in record.fields), record.own)
+
+
+def value_if_own(cx: Context, value: Value, loc: Loc) -> Value:
+    """The value of an element of a class with operators; all else is returned unchanged."""
+    if isinstance(value, ViewRef) and own_class(value) is not None:
+        return record_value(cx, value, loc)
+    return value
+
+
+def own_value_hint(value: Value) -> str:
+    """What to do where a value is wanted, and not an element."""
+    return "" if own_class(value) is None else "return its value, .copy(), or the index"

@@ -290,7 +290,7 @@ def _structured(type: Type, numbers: Sequence[ir.Expr]) -> Value:
 
     def value(t: Type) -> Value:
         if isinstance(t, TupleTy):
-            return TupleValue(tuple(map(value, t.items)), t.names)
+            return TupleValue(tuple(map(value, t.items)), t.names, t.own)
         return next(rest)
 
     return value(type)

@@ -134,7 +134,7 @@ def index_variables(cx: Context, items: NestedRange) -> tuple[str, ...]:
 def _in_variables(cx: Context, value: Value, loc: Loc) -> Value:
     """A number or tuple of numbers, in variables of strong types."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple(_in_variables(cx, v, loc) for v in value.items), value.names)
+        return value.of(tuple(_in_variables(cx, v, loc) for v in value.items))
     e = scalar(value, loc)
     name = cx.temporary(e.type)
     cx.out.append(ir.Assign(name, cx.coerce(e, e.type.strong), loc))

@@ -1,16 +1,20 @@
-"""Rules of Python's functions on tuples: enumerate, zip, reversed, tuple, sum, any and all."""
+"""Rules of Python's functions on tuples: enumerate, zip, reversed, tuple, sum, any and all; and of
+isinstance and type, which tell records with operators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from execspace import Record
+
 from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL
 from ..context import CALLS, Call, Context
-from ..values import TupleValue, Value, describe, is_view, scalar
+from ..values import Obj, TupleValue, Value, describe, is_view, scalar
 from .operators import binary, constant, either, truth
+from .records import own_class
 
 
 def _items(call: Call) -> tuple[Value, ...]:
@@ -76,6 +80,36 @@ def _any_or_all(cx: Context, call: Call) -> Value:
         result = cx.limit_depth(result, n)
         result = either(result, truth(cx, scalar(item, loc), loc), op, loc)
     return result
+
+
+@CALLS.of(isinstance)
+def _is_instance(cx: Context, call: Call) -> Value:
+    args = call.positional()
+    kinds = args[1].items if len(args) == 2 and isinstance(args[1], TupleValue) else args[1:]
+    known = [k.value for k in kinds if isinstance(k, Obj) and isinstance(k.value, type)]
+    if len(args) != 2 or len(known) != len(kinds) or not all(issubclass(k, Record) for k in known):
+        raise type_fault(
+            call.loc,
+            f"isinstance takes a value and classes of es.Record in a kernel, got "
+            f"{' and '.join(map(describe, args)) or 'no arguments'}",
+            "the types of all else are known when a kernel is compiled; write two kernels",
+        )
+    own = own_class(args[0])
+    return ir.Const(own is not None and issubclass(own, tuple(known)), BOOL, call.loc)
+
+
+@CALLS.of(type)
+def _type(cx: Context, call: Call) -> Value:
+    args = call.positional()
+    own = own_class(args[0]) if len(args) == 1 else None
+    if own is None:
+        raise type_fault(
+            call.loc,
+            f"type takes one record of a class of es.Record in a kernel, got "
+            f"{' and '.join(map(describe, args)) or 'no arguments'}",
+            "x.dtype is the type of the elements of a View",
+        )
+    return Obj(own, own.__name__)
 
 
 def _zip_keywords(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, type_fault
-from ...ir.types import PromotionError, Scalar, TupleTy, Type, ViewTy, promote
+from ...ir.types import PromotionError, Record, Scalar, TupleTy, Type, ViewTy, promote
 from ..context import EXPRESSIONS, Context, Pending
 from ..module import local_array
 from ..values import (
@@ -126,11 +126,13 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
-        return TupleTy(items, a.names if a.names == b.names else ())
+        return a.of(items) if (a.names, a.own) == (b.names, b.own) else TupleTy(items)
     if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
         hint = "a name stands for parts of one View, of one form; use two names"
     elif isinstance(a, ObjTy | FunctionTy) and isinstance(b, ObjTy | FunctionTy):
         hint = "use two names, and choose with if where they are used"
+    elif any(isinstance(t, RefTy) and isinstance(t.field, Record) and t.field.own for t in (a, b)):
+        hint = "an element is referred to; its value is .copy() of it: q = x[i].copy()"
     else:
         hint = "use two variables"
     own = loc.name(name)
