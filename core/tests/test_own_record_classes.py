@@ -1,4 +1,4 @@
-"""Classes of `es.Record` in plain Python: their dtypes, values and elements, and what is refused."""
+"""Classes of `es.Record` in plain Python: their dtypes, values, elements, and what is refused."""
 
 import copy
 import pickle
