@@ -100,7 +100,8 @@ def agree(space, kernel, *arrays):
     expected = [a.copy() for a in arrays]
     for i in range(len(arrays[0])):
         kernel(i, *expected)
-    es.parallel_for(es.RangePolicy(len(arrays[0]), space=space), kernel, *arrays)
+    every = es.RangePolicy(len(arrays[0]), space=space)
+    es.parallel_for(every, kernel, *map(es.InOut, arrays))
     for found, wanted in zip(arrays, expected, strict=True):
         for name in wanted.dtype.names or [...]:
             np.testing.assert_array_equal(found[name], wanted[name])
@@ -220,11 +221,12 @@ def test_reductions_join_them(space):
         def join(a, b):
             return a * b
 
-    x = duals(6)
+    numbers = duals(6)
+    x = es.array(numbers, space=space)
     found = es.parallel_reduce(es.RangePolicy(6, space=space), lambda i: x[i], reducer=Product)
     expected = Dual(1.0)
-    for i in range(6):
-        expected = expected * x[i]
+    for number in numbers:
+        expected = expected * number
     assert type(found) is Dual
     np.testing.assert_allclose([found.value, found.slope], [expected.value, expected.slope])
 
@@ -291,7 +293,7 @@ def test_a_class_of_the_same_name_is_another_one(space):
 
     for factor in (1.0, 10.0):
         x = np.ones(2, [("x", es.float64)]).astype(made(factor).dtype)
-        es.parallel_for(es.RangePolicy(2, space=space), kernel, x)
+        es.parallel_for(es.RangePolicy(2, space=space), kernel, es.InOut(x))
         assert x[1].x == 2.0 * factor
 
 
@@ -358,8 +360,9 @@ REFUSED = {
 def test_what_is_refused(space, kernel):
     given = {"x": duals(2), "n": np.zeros(2, Narrow.dtype)}
     names = kernel.__code__.co_varnames[1 : kernel.__code__.co_argcount]
+    args = [es.InOut(given[n]) for n in names]
     with pytest.raises(es.KernelError) as caught:
-        es.parallel_for(es.RangePolicy(2, space=space), kernel, *(given[n] for n in names))
+        es.parallel_for(es.RangePolicy(2, space=space), kernel, *args)
     assert REFUSED[kernel] in str(caught.value)
 
 
