@@ -30,7 +30,7 @@ import execspace as es
 from execspace.base.frames import program_level
 from execspace.base.tracebacks import shortened
 from execspace.kernels.code_names import loaded_names
-from execspace.kernels.kernel import made_again
+from execspace.kernels.kernel import kernel_of, made_again
 from execspace.kernels.recent import Recent
 
 
@@ -63,6 +63,18 @@ KNOWN = {
     "closure": lambda m, x: ("for", 3, m.of_closure(1.0, x), (x,)),
     "decorated closure": lambda m, x: ("for", 3, es.kernel(m.of_closure(1.0, x)), (x,)),
     "numbers": lambda m, x: ("for", 3, m.plain, (x, 1, 2.0, True, 1j, np.float32(1), es.int8(1))),
+    "text": lambda m, x: ("for", 3, m.chosen, (x, "set", "")),
+    "text first": lambda m, x: ("for", 3, m.chosen_first, ("set", x)),
+    "None": lambda m, x: ("for", 3, m.chosen, (x, None, 2.0)),
+    "types": lambda m, x: ("for", 3, m.chosen, (x, es.float32, F4)),
+    "functions": lambda m, x: ("for", 3, m.chosen, (x, abs, math.sin)),
+    "text and captures": lambda m, x: ("for", 3, m.chosen_first, ("set", x)),
+    "text of a closure": lambda m, x: ("for", 3, m.choosing(1.0, x), (x, "set")),
+    "text of a reduction": lambda m, x: ("reduce", 3, m.summed, ("set", x), es.Sum),
+    "label": lambda m, x: ("for", 3, m.plain, (x,), None, None, "a label"),
+    "label and text": lambda m, x: ("for", 3, m.chosen_first, ("set", x), None, None, "a label"),
+    "label of a reduction": lambda m, x: ("reduce", 3, m.returns, (), es.Sum, None, "a label"),
+    "label of a scan": lambda m, x: ("scan", 3, m.prefixed, (), es.Sum, None, "a label"),
     "no arguments": lambda m, x: ("for", 3, m.plain, ()),
     "range": lambda m, x: ("for", es.RangePolicy(1, 3), m.plain, (x,)),
     "dynamic": lambda m, x: ("for", es.RangePolicy(3, schedule="dynamic"), m.plain, (x,)),
@@ -74,7 +86,7 @@ KNOWN = {
     "array": lambda m, x: ("reduce", 3, m.plain, (), SUM_OF_TWO),
     "scan": lambda m, x: ("scan", 3, m.prefixed, (), es.Sum),
 }
-MAX, SUM_OF_TWO = es.Max(), es.Sum(shape=2)
+MAX, SUM_OF_TWO, F4 = es.Max(), es.Sum(shape=2), np.dtype("f4")
 
 
 @pytest.mark.parametrize("shape", KNOWN)
@@ -84,6 +96,24 @@ def test_a_launch_like_the_last_one_is_known_again(shape, part, launches):
     assert launches.known == 0
     found = launches.check(*launch(part, part.x))
     assert launches.known == 1 and isinstance(found[0], RecordingPlan)
+
+
+def test_the_label_is_that_of_each_launch(part, launches):
+    for label in ("one", "two", "three"):
+        launches.check("for", 3, part.chosen_first, ("set", part.x), label=label)
+    assert launches.known == 2
+    assert launches.one.labels[::2] == ["one", "two", "three"]
+
+
+def test_plans_of_a_kernel_with_constants_can_be_forgotten(part, launches):
+    """A variant of the kernel has them."""
+    for _ in range(2):
+        first, *_ = launches.check("for", 3, part.chosen_first, ("set", part.x))
+    assert launches.known == 1
+    kernel, _ = kernel_of(part.chosen_first)
+    kernel.variant(("a",)).forget()
+    again, *_ = launches.check("for", 3, part.chosen_first, ("set", part.x))
+    assert launches.known == 1 and again is not first
 
 
 def test_another_view_of_the_same_type_is_known_again(part, launches):
@@ -186,6 +216,14 @@ def passed(*changes):
     return made
 
 
+def chosen(*constants):
+    def made(m, x, s):
+        for constant in constants:
+            yield "for", 3, m.chosen_first, (constant, x)
+
+    return made
+
+
 def renamed(name, kernel, *values, of=lambda m: m):
     def made(m, x, s):
         for value in values:
@@ -223,6 +261,12 @@ CASES |= {
     "another captured number": renamed("g", "number", 1.5, 2.5),
     "captured truth": renamed("g", "number", 1, True),
     "sign of zero": renamed("g", "number", 0.0, -0.0),
+    "another text argument": chosen("set", "add"),
+    "text and number": chosen("1", 1),
+    "another dtype": chosen(np.dtype("f4"), np.dtype("f8")),
+    "another type": chosen(es.float32, es.float64),
+    "nothing and a text": chosen(None, "None"),
+    "another function of a library": chosen(math.sin, math.cos),
     "another string": renamed("text", "objects", "s", "t"),
     "function of a library": renamed("helper", "helped", abs, math.sqrt),
     "another class": renamed("kind", "library", float, int),
@@ -258,6 +302,18 @@ CASES |= {
 def dtype_of_an_argument(m, x, s):
     yield "for", 3, m.plain, (x,)
     yield "for", 3, m.plain, (es.zeros(8, dtype="int32"),)
+
+
+@case
+def text_for_another_parameter(m, x, s):
+    yield "for", 3, m.chosen, (x, "set", 1.0)
+    yield "for", 3, m.chosen, (x, 1.0, "set")
+
+
+@case
+def label_that_is_no_text(m, x, s):
+    yield "for", 3, m.plain, (x,), None, None, "a label"
+    yield "for", 3, m.plain, (x,), None, None, 3
 
 
 @case

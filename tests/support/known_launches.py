@@ -35,6 +35,7 @@ class RecordingPlan(es.Plan):
         return len(self.space.launches)
 
     def launch_as(self, label, bounds, args):
+        self.space.labels.append(label)
         return self.launch(bounds, args)
 
 
@@ -44,7 +45,7 @@ class RecordingSpace(es.ExecutionSpace):
     capabilities = es.Capabilities(dynamic_schedules=True)
 
     def __init__(self, name, launches):
-        self.name, self.launches = name, launches
+        self.name, self.launches, self.labels = name, launches, []
 
     @property
     def memory_space(self):
@@ -78,7 +79,7 @@ class Launches:
         (record,) = self.all
         return record
 
-    def check(self, pattern, policy, kernel, args=(), reducer=None, out=None):
+    def check(self, pattern, policy, kernel, args=(), reducer=None, out=None, label=None):
         """Launch, and then once more by the key. Returns what the plan got."""
         missed = []
 
@@ -88,13 +89,13 @@ class Launches:
 
         def launch():
             if pattern == "for":
-                es.parallel_for(policy, kernel, *args)
+                es.parallel_for(policy, kernel, *args, label=label)
             else:
                 start = es.parallel_reduce if pattern == "reduce" else es.parallel_scan
-                start(policy, kernel, *args, reducer=reducer, out=out)
+                start(policy, kernel, *args, reducer=reducer, out=out, label=label)
 
         def by_key():
-            BY_KEY(pattern, policy, kernel, args, None, reducer, out)
+            BY_KEY(pattern, policy, kernel, args, label, reducer, out)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(parallel, "launch_by_key", noticed)
@@ -160,12 +161,18 @@ def helped(i, x): x[i] = doubled(i) + inner(i)
 def recursive(i, x): x[i] = counted(i)
 def helped_from_outside(i, x): x[i] = shifted(i) + rooted(i)
 def view_of_another_module(i, x): x[i] = stored(i)
+def chosen(i, x, a, b): x[i] = a is b
+def chosen_first(i, a, x): x[i] = a is g
+def summed(i, a, x): return a is x[i]
 def returns(i): return V[i] * g
 def prefixed(i, prefix, final): return g
 def own_names(i, x): x[i] = _execspace_a1
 def other_names(i, x): x[i] = _another_a1
 def of_closure(a, v):
     def kernel(i, x): x[i] = a + v[i] + g
+    return kernel
+def choosing(a, v):
+    def kernel(i, x, b): x[i] = a + v[i] + g + b
     return kernel
 def swapped(a, b):
     def kernel(i, x): x[i] = a - b

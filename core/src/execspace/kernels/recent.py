@@ -23,6 +23,12 @@ ForTest = Callable[[FunctionType, Any, tuple[Any, ...]], Any]
 JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 """Of these, the pattern, ``reducer=`` and ``out=``."""
 
+LabelledForTest = Callable[[FunctionType, Any, tuple[Any, ...], str], Any]
+LabelledJoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any, str], Any]
+"""And of a label, which may be any."""
+
+KINDS = ("plain", "joined", "plain_labelled", "joined_labelled")
+
 
 _MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
 _MOST_TESTS = 4  # that are tried one after the other
@@ -46,12 +52,16 @@ class Recent:
         For `parallel_for`.
     joined : callable
         For reductions and scans.
+    plain_labelled, joined_labelled : callable
+        For those with a label.
     """
 
-    __slots__ = ("__weakref__", "_counts", "_missed", "_others", "_patience", "joined", "plain")
+    __slots__ = ("__weakref__", "_counts", "_missed", "_others", "_patience", *KINDS)
 
     plain: ForTest
     joined: JoinTest
+    plain_labelled: LabelledForTest
+    joined_labelled: LabelledJoinTest
 
     def __init__(self) -> None:
         self._others: tuple[ref[Recent], ...] = ()
@@ -61,21 +71,27 @@ class Recent:
     def of_another_module(self) -> Recent:
         """One for the same plans: tests run in a module, and plans may serve several."""
         other = Recent()
-        with _adding:
-            self._others = (*(r for r in self._others if r() is not None), ref(other))
+        self.tell(other)
         return other
+
+    def tell(self, other: Recent) -> None:
+        """Have another one forget what it knows whenever this one does."""
+        with _adding:
+            known = tuple(r for r in self._others if r() is not None and r() is not other)
+            self._others = (*known, ref(other))
 
     def forget(self) -> None:
         """Know no launch again until the next one: plans, or what names mean, have changed."""
         self._missed = 0
-        self._counts = {"plain": 0, "joined": 0}
+        self._counts = dict.fromkeys(KINDS, 0)
         self.plain = self.joined = _no_launch
+        self.plain_labelled = self.joined_labelled = _no_launch
         for other in self._others:
             if (found := other()) is not None:
                 found.forget()
 
     def remember(self, kind: str, written: Callable[[Any], Any]) -> None:
-        """Have a new test tried first, "plain" or "joined".
+        """Have a new test tried first, of one of the `KINDS`.
 
         `written` gets the tests before it, which it calls for launches that it does not know, or
         none if there are many; it returns None for a launch that no test can know.

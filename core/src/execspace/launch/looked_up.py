@@ -24,6 +24,7 @@ from .prepare import Call, key_of, launch, prepare, run, sorted_out
 from .repeats import for_test, join_test
 
 _SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
+_Rest = tuple[str | None, str, Any, Any]
 _Launched = tuple[Scope, KernelNames, list[Any], Any, tuple[Any, ...], Plan]
 
 
@@ -54,9 +55,13 @@ def launch_by_key(
         types.append(t)
     if target.statics or len(types) < len(args):
         call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
-        if call.kernel is target and call.scope is scope and call.key in call.names.plans:
+        known = call.key in call.names.plans
+        if not known and call.kernel is not target and not call.moved:
+            call.names.plans[call.key] = prepare(call)
+            known = True
+        if known:
             with forks_wait():
-                _remember_arrays(call, kernel, policy, args, reducer, out)
+                _remember_call(call, kernel, target, policy, args, (label, pattern, reducer, out))
         return launch(call, policy, label)
     views = () if out is None else views_of_out(out)
     names = target.names_now(scope)
@@ -77,17 +82,18 @@ def launch_by_key(
         plan = names.plans[key] = prepare(call)
     if _wants_test(kernel, target):
         launched = (scope, names, tags, policy, args, plan)
-        _remember(kernel, target, key, launched, (pattern, reducer, out))
+        _remember(kernel, target, target, key, launched, (label, pattern, reducer, out))
     if hidden or views:
         args = (*args, *hidden, *views)
     return run(pattern, target, plan, policy, bounds, args, label)
 
 
-def _remember_arrays(
-    call: Call, kernel: Any, policy: Any, args: tuple[Any, ...], reducer: Any, out: Any
+def _remember_call(
+    call: Call, kernel: Any, target: Kernel, policy: Any, args: tuple[Any, ...], rest: _Rest
 ) -> None:
-    """Know launches on arrays of such types again, of which there is a plan already."""
-    if call.moved or not _wants_test(kernel, call.kernel):
+    """Know launches on arrays of such types, or with such constants, again, of which there is a
+    plan already."""
+    if call.moved or not _wants_test(kernel, target):
         return
     tags: list[Any] = []
     names = call.names
@@ -97,7 +103,9 @@ def _remember_arrays(
     if plan is None:
         return
     launched = (call.scope, names, tags, policy, args, plan)
-    _remember(kernel, call.kernel, call.key, launched, (call.pattern, reducer, out))
+    if call.kernel is not target:  # a variant, whose names and plans are its own
+        call.kernel.recent.tell(_recent(kernel, target))
+    _remember(kernel, target, call.kernel, call.key, launched, rest)
 
 
 def _recent(kernel: Any, target: Kernel) -> Recent:
@@ -112,15 +120,18 @@ def _wants_test(kernel: Any, target: Kernel) -> bool:
 
 
 def _remember(
-    kernel: Any, target: Kernel, key: Any, launched: _Launched, joined: tuple[str, Any, Any]
+    kernel: Any, target: Kernel, owner: Kernel, key: Any, launched: _Launched, rest: _Rest
 ) -> None:
-    """Write a test for a launch: scope, names, tags, policy, arguments and plan; and for pattern,
-    reducer and ``out=``."""
+    """Write a test for a launch: scope, names, tags, policy, arguments and plan; and for label,
+    pattern, reducer and ``out=``. `owner` has the names."""
     recent = _recent(kernel, target)
     _, names, _, _, _, plan = launched
+    label, *joined = rest
+    labelled = label is not None
+    kind = f"{'plain' if joined[0] == 'for' else 'joined'}{'_labelled' if labelled else ''}"
     if joined[0] == "for":
-        recent.remember("plain", lambda known: for_test(*launched, known))
+        recent.remember(kind, lambda known: for_test(*launched, known, labelled))
     else:
-        recent.remember("joined", lambda known: join_test(*launched, known, *joined))
-    if target.names is not names or names.plans.get(key) is not plan:
+        recent.remember(kind, lambda known: join_test(*launched, known, labelled, *joined))
+    if owner.names is not names or names.plans.get(key) is not plan:
         recent.forget()  # another thread has forgotten the plan meanwhile

@@ -60,7 +60,7 @@ def parallel_for(
     Asynchronous where the space is; `fence` waits. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_for.html
     """
-    if label is None and not dispatch.TOOLS:
+    if not dispatch.TOOLS:
         fn: Any = kernel
         known: Kernel | None = None
         if type(kernel) is Kernel:
@@ -69,8 +69,11 @@ def parallel_for(
             known = kernel_with((id(kernel.__code__), id(kernel.__globals__)))
         if known is not None:
             try:
-                known_launch = known.recent.plain
-                if known_launch(fn, policy, args) is not MISSED:
+                if label is None:
+                    known_launch = known.recent.plain
+                    if known_launch(fn, policy, args) is not MISSED:
+                        return
+                elif known.recent.plain_labelled(fn, policy, args, label) is not MISSED:
                     return
             except OverflowError as error:
                 explain_overflow(known, args, error)

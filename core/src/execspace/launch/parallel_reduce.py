@@ -84,8 +84,8 @@ def parallel_reduce(
     (16, 5)
     """
     try:
-        if blocking and label is None and not dispatch.TOOLS:
-            result = _repeated("reduce", policy, kernel, args, reducer, out)
+        if blocking and not dispatch.TOOLS:
+            result = _repeated("reduce", policy, kernel, args, reducer, out, label)
             if result is not MISSED:
                 return result
     except ValueError:  # maybe of an array, which is neither true nor false
@@ -147,8 +147,8 @@ def parallel_scan(
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_scan.html
     """
     try:
-        if blocking and label is None and not dispatch.TOOLS:
-            result = _repeated("scan", policy, kernel, args, reducer, out)
+        if blocking and not dispatch.TOOLS:
+            result = _repeated("scan", policy, kernel, args, reducer, out, label)
             if result is not MISSED:
                 return result
     except ValueError:  # maybe of an array, which is neither true nor false
@@ -165,7 +165,13 @@ def _waits(blocking: Any, pattern: str) -> bool:
 
 
 def _repeated(
-    pattern: str, policy: Any, kernel: Any, args: tuple[Any, ...], reducer: Any, out: Any
+    pattern: str,
+    policy: Any,
+    kernel: Any,
+    args: tuple[Any, ...],
+    reducer: Any,
+    out: Any,
+    label: str | None,
 ) -> Any:
     """The result of a launch that is known again, as in `parallel_for`, or MISSED."""
     fn: Any = kernel
@@ -179,6 +185,8 @@ def _repeated(
     else:
         return MISSED
     try:
-        return known.recent.joined(fn, policy, args, pattern, reducer, out)
+        if label is None:
+            return known.recent.joined(fn, policy, args, pattern, reducer, out)
+        return known.recent.joined_labelled(fn, policy, args, pattern, reducer, out, label)
     except OverflowError as error:
         explain_overflow(known, args, error)

@@ -25,10 +25,10 @@ from ..kernels.captures import (
     function_of,
     lookup,
     names_of,
+    parameters,
 )
 from ..kernels.kernel import Kernel, KernelNames
 from ..kernels.marks import FMA, is_strict
-from ..kernels.recent import ForTest, JoinTest
 from ..plugins import selection
 from ..policies.checks import MOST
 from ..policies.range import MDRangePolicy, RangePolicy
@@ -54,14 +54,15 @@ def for_test(
     policy: Any,
     args: tuple[Any, ...],
     plan: Plan,
-    other: ForTest,
-) -> ForTest | None:
+    other: Any,
+    labelled: bool = False,
+) -> Any:
     """A test for launches of `parallel_for` like this one; None if that is not simple.
 
     Parameters
     ----------
     scope : Scope
-        Of a function that nothing is bound to.
+        Of a function to which nothing is bound but arguments that are constants.
     names, tags
         The names of the kernel, and the tags of captured values in the key of the plan.
     policy, args
@@ -69,11 +70,12 @@ def for_test(
     plan : Plan
     other : callable
         The test for launches that are not like this one.
+    labelled : bool
+        Of launches with a label, which the test takes as its last argument.
     """
-    test = _Test(scope, plan, other)
+    test = _Test(scope, plan, other, labelled)
     if test.policy(policy) and test.arguments(args) and test.names(scope, names, tags):
-        made: ForTest | None = test.function("fn", "policy", "args")
-        return made
+        return test.function("fn", "policy", "args")
     return None
 
 
@@ -84,20 +86,20 @@ def join_test(
     policy: Any,
     args: tuple[Any, ...],
     plan: Plan,
-    other: JoinTest,
+    other: Any,
+    labelled: bool,
     pattern: str,
     reducer: Any,
     out: Any,
-) -> JoinTest | None:
+) -> Any:
     """As `for_test`, of reductions and scans."""
-    test = _Test(scope, plan, other)
+    test = _Test(scope, plan, other, labelled)
     test.compare("pattern", "is", pattern)
     if not (test.policy(policy) and test.reducer(reducer) and test.arguments(args)):
         return None
     if not (test.names(scope, names, tags) and test.out(out)):
         return None
-    made: JoinTest | None = test.function("fn", "policy", "args", "pattern", "reducer", "out")
-    return made
+    return test.function("fn", "policy", "args", "pattern", "reducer", "out")
 
 
 def _own(name: str) -> str:
@@ -108,9 +110,12 @@ def _own(name: str) -> str:
 class _Test:
     """The parts of a test, and the constants that it compares with."""
 
-    def __init__(self, scope: Scope, plan: Plan, other: Any) -> None:
+    def __init__(self, scope: Scope, plan: Plan, other: Any, labelled: bool) -> None:
         self.fn = scope.fn
+        self.scope = scope
         self.plan = plan
+        self.labelled = labelled
+        self.bound: set[str] = set()  # parameters to which constants among the arguments are bound
         self.arrays: tuple[type | None, ...] = ()  # classes of arguments that are arrays
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
@@ -160,14 +165,39 @@ class _Test:
         self.reads.append(
             f"{', '.join(names)}, = {_own('args')}" if args else f"() = {_own('args')}"
         )
-        for name, a in zip(names, args, strict=True):
+        own = parameters(self.fn)[self.plan.spec.leading :]
+        plain = []
+        for n, (name, a) in enumerate(zip(names, args, strict=True)):
+            if n < len(own) and own[n] in self.scope.bound:
+                if not self._constant_argument(name, own[n], a):
+                    return False
+                continue
+            plain.append(a)
+            self.given.append(name)
             if type(a) is View:
                 self.view(name, a)
             else:  # numbers, and arrays, if the plan takes such
                 self.has_type(name, type(a))
-        self.given += names
-        self.arrays = tuple(None if type(a) in _TAKEN else type(a) for a in args)
+        self.arrays = tuple(None if type(a) in _TAKEN else type(a) for a in plain)
+        return self.bound == set(self.scope.bound)
+
+    def _constant_argument(self, name: str, parameter: str, value: Any) -> bool:
+        """A constant among the arguments; False if it is not simple."""
+        self.bound.add(parameter)
+        if type(value) in (str, float, int):
+            self._number(name, value)
+        elif _never_changes(value) or isinstance(value, np.dtype):
+            self.tests.append(f"{name} is {self.constant(value)}")
+        else:
+            return False
         return True
+
+    def _number(self, name: str, value: Any) -> None:
+        """A number or text, compared by its value."""
+        self.has_type(name, type(value))
+        # Not by == where that calls different numbers equal, or one number not equal to itself.
+        how = "==" if value and value == value else "is"
+        self.tests.append(f"{name} {how} {self.constant(value)}")
 
     @property
     def _has_arrays(self) -> bool:
@@ -175,6 +205,8 @@ class _Test:
 
     def _launch(self) -> str | None:
         """What launches; None if the plan takes Views only."""
+        if self.labelled:
+            return None if self._has_arrays else f"{_own('plan')}.launch_as"
         if not self._has_arrays:
             return f"{_own('plan')}.launch"
         others = len(self.given) - len(self.arrays)
@@ -232,6 +264,8 @@ class _Test:
     def _captured(self, scope: Scope, path: tuple[str, ...], seen: tuple[CodeType, ...]) -> object:
         """Tag of a captured name, _UNKNOWN if it is not simple."""
         fn, root = scope.fn, path[0]
+        if fn is self.fn and root in self.bound:
+            return constant_tag(lookup(scope, path))
         if root in scope.bound or root in defaults(fn):
             return _UNKNOWN
         if root in fn.__code__.co_freevars:
@@ -247,10 +281,7 @@ class _Test:
             self.given.append(name)
             return value.type
         if type(value) is float or type(value) is int:
-            self.has_type(name, type(value))
-            # Not by == where that calls different numbers equal, or one number not equal to itself.
-            how = "==" if value and value == value else "is"
-            self.tests.append(f"{name} {how} {self.constant(value)}")
+            self._number(name, value)
             return constant_tag(value)
         if _never_changes(value):
             self.tests.append(f"{name} is {self.constant(value)}")
@@ -310,12 +341,16 @@ class _Test:
         run = self._launch()
         if run is None:
             return None
-        adds = any(not n.startswith(_own("a")) for n in self.given)
+        adds = bool(self.bound) or any(not n.startswith(_own("a")) for n in self.given)
         given = f"({', '.join(self.given)},)" if adds else _own("args")
+        if self.labelled:
+            parameters = (*parameters, "label")
+            self.tests.append(f"{_own('type')}({_own('label')}) is {self.constant(str)}")
+        bounds = f"{_own('label')}, {self.bounds}" if self.labelled else self.bounds
         names = (*map(_own, parameters), *self.constants)
         launch = ", ".join(map(_own, parameters))
         code = _code(
-            names, tuple(self.reads), tuple(self.tests), self.bounds, given, launch, run,
+            names, tuple(self.reads), tuple(self.tests), bounds, given, launch, run,
             self._has_arrays,
         )  # fmt: skip
         values = tuple(self.constants.values())
