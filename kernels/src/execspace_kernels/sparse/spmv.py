@@ -1,7 +1,8 @@
 """spmv: y = beta y + alpha op(A) x, for one vector or several.
 
 Algorithms
-    rows: a work item for each row (and vector); all that a host needs, and short rows of a device.
+    rows: a work item for each row (and vector), for short rows of a device; all that a host needs,
+    whose work items take several vectors at once, see `spmv_columns`.
     stream: a team takes some rows, see `spmv_teams`; rows that do not fit into its memory it sums
     together.
     balanced: a team takes so many entries, whatever rows they are of.
@@ -29,6 +30,7 @@ from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
+from .spmv_columns import several
 from .spmv_teams import Launch, balanced, conjugated, is_skewed, keep, product, stream
 from .structured import StencilMatrix
 from .structured_spmv import STENCIL_ALGORITHMS, product_of_stencils
@@ -239,11 +241,15 @@ def _launch(
     decided("spmv", chosen, why)
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
+    # Where there are fewer rows than threads, each vector is for a thread.
+    at_once = y.rank == 2 and y.shape[1] > 1 and space.concurrency <= min(MANY, y.shape[0])
     every: Any = es.RangePolicy(y.shape[0], space=space)
     if y.rank == 2:
         every = es.MDRangePolicy(y.shape, space=space)
     if chosen == "gather":
         graph, order = transposed(A.graph, space)
+        if at_once:
+            return several(graph, order, x, y, space, how, conj, "spmv gather")
         by_column = _column if y.rank == 1 else _columns
 
         def gather(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
@@ -253,6 +259,8 @@ def _launch(
             )  # fmt: skip
 
         return gather
+    if at_once:
+        return several(A.graph, None, x, y, space, how, conj, "spmv rows")
     by_row = _row if y.rank == 1 else _rows
 
     def rows(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
