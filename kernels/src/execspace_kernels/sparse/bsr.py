@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, on_space
+from ..arguments import as_view, on_space, shown
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, OfGraph, StaticCrsGraph, check_floats, shape_of
@@ -82,7 +82,7 @@ class BsrMatrix(OfGraph):
         (m, r), (n, c) = zip(extents, elements.shape[1:], strict=True)
         if m % r or n % c:
             raise MatrixError(
-                f"shape={shape}, and blocks are of {r} x {c}; expected multiples of these."
+                f"shape={extents}, and blocks are of {r} x {c}; expected multiples of these."
             )
         graph = StaticCrsGraph(row_map, entries, n // c, check=False, space=space)
         if graph.num_rows != m // r:
@@ -220,7 +220,8 @@ def to_bsr(A: CrsMatrix | Any, block: int | tuple[int, int]) -> BsrMatrix:
     (m, n), space = A.shape, A.space
     if m % r or n % c:
         raise MatrixError(
-            f"to_bsr: block={block!r} for a matrix of {m} x {n}; expected sizes that divide these."
+            f"to_bsr: block={shown(block)} for a matrix of {m} x {n}; expected sizes that divide "
+            f"these."
         )
     extents = m // r, n // c
     rows = row_numbers(A.graph, space)
@@ -249,7 +250,8 @@ def _size(block: Any) -> tuple[int, int]:
         r = c = 0
     if r < 1 or c < 1 or any(isinstance(b, bool) for b in pair):
         raise MatrixError(
-            f"to_bsr: block={block!r}; expected a number of 1 or more, or two: rows and columns."
+            f"to_bsr: block={shown(block)}; expected a number of 1 or more, or two: rows and "
+            f"columns."
         )
     return r, c
 

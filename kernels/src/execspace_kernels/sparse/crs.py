@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, at_once, count_of, first, indices, on_space
+from ..arguments import as_view, at_once, count_of, first, indices, on_space, shown
 from ..errors import MatrixError
 from . import ports
 
@@ -63,7 +63,7 @@ class StaticCrsGraph:
     ) -> None:
         starts = indices(row_map, "row_map", space)
         columns = indices(entries, "entries", space)
-        self._extents = starts.shape[0] - 1, _extent(num_cols, "num_cols"), columns.shape[0]
+        self._extents = starts.shape[0] - 1, count_of(num_cols, "num_cols", 0), columns.shape[0]
         if self.num_rows < 0:
             raise MatrixError("row_map is empty; expected one element more than there are rows.")
         if self.nnz > np.iinfo(starts.dtype).max:
@@ -384,20 +384,13 @@ class CrsMatrix(OfGraph):
         return f"<CrsMatrix {rows} x {columns} of {self.dtype}, {self.nnz} entries, memory={where}>"
 
 
-def _extent(value: Any, what: str) -> int:
-    number = count_of(value, what, 0)
-    if number >= 2**63:
-        raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
-    return number
-
-
 def shape_of(shape: Any) -> tuple[int, int]:
     """Rows and columns; MatrixError for what is no such pair."""
     try:
         rows, columns = shape
     except (TypeError, ValueError):
-        raise MatrixError(f"shape={shape!r}; expected (rows, columns).") from None
-    return _extent(rows, "rows"), _extent(columns, "columns")
+        raise MatrixError(f"shape={shown(shape)}; expected (rows, columns).") from None
+    return count_of(rows, "shape: rows", 0), count_of(columns, "shape: columns", 0)
 
 
 def check_floats(elements: es.View) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import check_apart, check_takes, first, indices, on_space, result
+from ..arguments import check_apart, check_takes, first, indices, number_of, on_space, result, shown
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
@@ -93,7 +93,7 @@ def _selected(selection: Selection, extent: int, what: str, space: es.ExecutionS
         try:
             numbers = range(*selection.indices(extent))
         except (TypeError, ValueError) as error:
-            raise MatrixError(f"submatrix: {what}={selection!r}: {error}.") from None
+            raise MatrixError(f"submatrix: {what}={shown(selection)}: {error}.") from None
         chosen = es.View(len(numbers), np.int64, label=what, space=space, initialize=False)
         every = es.RangePolicy(len(numbers), space=space)
         es.parallel_for(every, _numbered, chosen, numbers.start, numbers.step)
@@ -163,7 +163,8 @@ def drop(A: CrsMatrix | Any, tolerance: float = 0.0, *, space: Space = None) -> 
     """
     real = isinstance(tolerance, int | float | np.floating | np.integer)
     if not real or not tolerance >= 0:
-        raise MatrixError(f"drop: tolerance={tolerance!r}; expected a number of 0 or more.")
+        raise MatrixError(f"drop: tolerance={shown(tolerance)}; expected a number of 0 or more.")
+    tolerance = number_of(tolerance, "drop: tolerance")
     return _kept(A, "drop", "large", float(tolerance), space)
 
 
@@ -171,7 +172,7 @@ def _kept(A: CrsMatrix | Any, what: str, which: str, bound: Any, space: Space) -
     """The elements that meet a condition."""
     A = as_crs(A)
     if which != "large" and (isinstance(bound, bool) or not isinstance(bound, int | np.integer)):
-        raise MatrixError(f"{what}: k={bound!r}; expected an integer.")
+        raise MatrixError(f"{what}: k={shown(bound)}; expected an integer.")
     if which != "large":
         bound = max(-A.shape[0], min(int(bound), A.shape[1]))  # beyond these all are the same
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
@@ -223,8 +224,9 @@ def block_diagonal(
     whole = isinstance(block, int | np.integer) and not isinstance(block, bool) and block >= 1
     if m != n or not whole or m % block:
         raise MatrixError(
-            f"block_diagonal: block={block!r} for a matrix of {m} x {n}; expected a square matrix, "
-            f"and a number of rows that divides its own. Blocks of other sizes: extract_blocks."
+            f"block_diagonal: block={shown(block)} for a matrix of {m} x {n}; expected a square "
+            f"matrix, and a number of rows that divides its own. Blocks of other sizes: "
+            f"extract_blocks."
         )
     size = int(block)
     used = [A.row_map, A.entries, A.values]
@@ -289,7 +291,7 @@ def extract_blocks(
         good = False
     if m != n or not good:
         raise MatrixError(
-            f"extract_blocks: starts={starts!r} for a matrix of {m} x {n}; expected a square "
+            f"extract_blocks: starts={shown(starts)} for a matrix of {m} x {n}; expected a square "
             f"matrix, and numbers that ascend from 0 to its extent."
         )
     where = es.space_for(A.row_map, A.entries, A.values, space=space)

@@ -14,6 +14,7 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import number_of
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
@@ -74,7 +75,7 @@ def spadd(
     """
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
-    _dtype(A, B, alpha, beta)  # which refuses what is no number
+    alpha, beta = number_of(alpha, "spadd: alpha"), number_of(beta, "spadd: beta")
     library = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
     if library is not None:
         return of_library(library.spadd(A, B, alpha, beta), A.shape)
@@ -95,9 +96,6 @@ def spadd(
 
 
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
-    for what, number in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(number, int | float | complex | np.number):
-            raise MatrixError(f"spadd: {what}={number!r}; expected a number.")
     complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
     return np.result_type(A.dtype, B.dtype, *complexes)
 
@@ -226,6 +224,9 @@ def spadd_numeric(
     Asynchronous where the space is: one launch.
     """
     A, B = as_crs(A), as_crs(B)
+    alpha, beta = (
+        number_of(x, f"spadd_numeric: {name}") for x, name in ((alpha, "alpha"), (beta, "beta"))
+    )
     check_handle("spadd_numeric", handle, SpAddHandle, "spadd_symbolic")
     for name, given, graph in zip("AB", (A, B), handle._graphs, strict=True):
         check_graph("spadd_numeric", name, given, graph, "spadd_symbolic")

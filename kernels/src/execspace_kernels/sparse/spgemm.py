@@ -16,7 +16,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, at_once, choice, first, in_turns
+from ..arguments import MANY, Space, at_once, choice, first, in_turns, number_of
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -369,8 +369,7 @@ def spgemm_jacobi(
     https://kokkos.org/kokkos-kernels/docs/API/sparse/spgemm_jacobi.html
     """
     A, B = as_crs(A), as_crs(B)
-    if not isinstance(omega, int | float | complex | np.number):
-        raise MatrixError(f"spgemm_jacobi: omega={omega!r}; expected a number.")
+    omega = number_of(omega, "spgemm_jacobi: omega")
     if A.shape[0] != A.shape[1]:
         raise MatrixError(
             f"spgemm_jacobi: A is {A.shape[0]} x {A.shape[1]}; expected as many rows as columns."

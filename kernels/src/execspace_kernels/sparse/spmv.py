@@ -20,7 +20,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, check_apart, choice, overlap, result, vector
+from ..arguments import (
+    MANY,
+    as_view,
+    check_apart,
+    choice,
+    is_int64,
+    number_of,
+    overlap,
+    result,
+    vector,
+)
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -117,7 +127,7 @@ def spmv(
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
     plain = type(A) in _FORMATS and type(x) is es.View and type(out) is es.View
-    if plain and not is_explained():
+    if plain and _fits(alpha) and _fits(beta) and not is_explained():
         try:
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
         except TypeError:  # something that has no hash, which is refused below
@@ -138,11 +148,12 @@ def spmv(
     if out is not None:
         used.append(as_view(out, "spmv: out"))
     where = es.space_for(*used, space=space)
+    alpha, beta = number_of(alpha, "spmv: alpha"), number_of(beta, "spmv: beta")
     dtype = np.result_type(A.dtype, source.dtype)
     if out is None and np.iscomplexobj(alpha):
         dtype = np.result_type(dtype, np.complex64)
     y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
-    _check_numbers(dtype, y, alpha, beta)
+    _check_kinds(dtype, y, alpha, beta)
     if out is not None:
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
@@ -275,11 +286,13 @@ def _launch(
 ports.multiply = spmv
 
 
-def _check_numbers(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
-    """Raise MatrixError for what is no number, ViewError for complex ones with a real vector."""
-    for what, number in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(number, int | float | complex | np.number):
-            raise MatrixError(f"spmv: {what}={number!r}; expected a number.")
+def _fits(number: Any) -> bool:
+    """Whether kernels take it as it is: integers of Python may be too large."""
+    return type(number) is float or not isinstance(number, int) or is_int64(number)
+
+
+def _check_kinds(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
+    """Raise ViewError for complex numbers with a real vector."""
     if y.dtype.kind not in "fc":
         raise es.ViewError(
             f"spmv: out is View '{y.label}' of {y.dtype}; expected real or complex floats."

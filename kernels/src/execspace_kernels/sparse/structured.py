@@ -17,7 +17,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, first, on_space
+from ..arguments import MANY, as_view, first, is_int64, on_space, shown
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph, check_floats
@@ -249,7 +249,11 @@ def _grid(extents: Any) -> tuple[int, ...]:
     except TypeError:
         found = ()
     if not 1 <= len(found) <= 3 or min(found) < 0:
-        raise MatrixError(f"extents={extents!r}; expected 1 to 3 numbers of grid points.")
+        raise MatrixError(f"extents={shown(extents)}; expected 1 to 3 numbers of grid points.")
+    if not all(map(is_int64, (*found, prod(found)))):
+        raise MatrixError(
+            f"extents={shown(extents)}; expected grid points that an int64 can count."
+        )
     return found
 
 
