@@ -234,6 +234,16 @@ def check_not_recorded(what: str) -> None:
         )
 
 
+def check_not_waited_for(what: str) -> None:
+    """Raise LaunchError within the recording of a graph, for what needs results on the host, such
+    as the number of entries that it has counted."""
+    if es.is_recorded():
+        raise es.LaunchError(
+            f"{what} waits for what its launches find, and these do not run while a graph is "
+            f"recorded; call it outside of `with graph:`, and record what takes its result."
+        )
+
+
 def first(n: int, space: es.ExecutionSpace, kernel: Callable[..., Any], *args: Any) -> int | None:
     """The least index for which a kernel does not return `n`; None if there is none. Blocks."""
     if n == 0:

@@ -13,7 +13,8 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, on_space, shown
+from ..arguments import as_view, check_not_waited_for, on_space, shown
+from ..decisions import only
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, OfGraph, StaticCrsGraph, check_floats, shape_of
@@ -66,6 +67,11 @@ class BsrMatrix(OfGraph):
     >>> B.to_numpy().tolist()
     [[0.0, 0.0, 1.0, 2.0], [3.0, 4.0, 0.0, 0.0]]
     """
+
+    _instead = (
+        "For a copy take BsrMatrix.of(B.graph, execspace.array(B.values)). Pickle "
+        "sparse.to_scipy(B), and take sparse.as_bsr of that where it arrives."
+    )
 
     def __init__(
         self,
@@ -164,6 +170,7 @@ class BsrMatrix(OfGraph):
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""
+        check_not_waited_for("BsrMatrix.to_numpy")
         starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
         (m, n), (r, c) = self.shape, self.block
         dense = np.zeros((m // r, n // c, r, c), self.dtype)
@@ -215,6 +222,7 @@ def to_bsr(A: CrsMatrix | Any, block: int | tuple[int, int]) -> BsrMatrix:
     -----
     Blocks, for the number of blocks must be known. Offsets and columns keep their dtypes.
     """
+    check_not_waited_for("to_bsr")
     A = ports.as_crs(A)
     r, c = _size(block)
     (m, n), space = A.shape, A.space
@@ -224,6 +232,7 @@ def to_bsr(A: CrsMatrix | Any, block: int | tuple[int, int]) -> BsrMatrix:
             f"these."
         )
     extents = m // r, n // c
+    only("to_bsr", "sort")
     rows = row_numbers(A.graph, space)
     every = es.RangePolicy(A.nnz, space=space)
     across, down = (

@@ -8,15 +8,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, first, indices
+from ..arguments import as_view, check_not_waited_for, first, indices
+from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, shape_of
+from .matrix import Matrix
 from .rows import from_keys, keys_of
 
 __all__ = ["CooMatrix"]
 
 
-class CooMatrix:
+class CooMatrix(Matrix):
     """A sparse matrix whose elements come in any order, some more than once: these are added.
 
     Parameters
@@ -39,6 +41,11 @@ class CooMatrix:
     >>> A.to_numpy().tolist()
     [[0.0, 2.0], [4.0, 0.0]]
     """
+
+    _instead = (
+        "Pickle rows, columns and values, each by to_numpy(), and the shape, and make a CooMatrix "
+        "of them where they arrive."
+    )
 
     def __init__(
         self, rows: Any, columns: Any, values: Any, shape: tuple[int, int], *, check: bool = True
@@ -73,6 +80,20 @@ class CooMatrix:
             return int(np.argmax(bad)) if bad.any() else None
         return first(self.nnz, space, _is_outside, self.rows, self.columns, *self.shape)
 
+    def __matmul__(self, x: Any) -> Any:
+        raise MatrixError(
+            "CooMatrix @ x: its elements are in any order, and to sort them takes longer than the "
+            "product; make it by rows once, A = matrix.to_crs(), and take A @ x."
+        )
+
+    def __copy__(self) -> CooMatrix:
+        return CooMatrix(self.rows, self.columns, self.values, self.shape, check=False)
+
+    @property
+    def T(self) -> CooMatrix:
+        """The transpose, which shares all arrays."""
+        return CooMatrix(self.columns, self.rows, self.values, self.shape[::-1], check=False)
+
     @property
     def nnz(self) -> int:
         """Number of elements, those at one place counted each."""
@@ -90,7 +111,9 @@ class CooMatrix:
         -----
         Blocks, for the number of entries must be known. Columns keep their dtype.
         """
+        check_not_waited_for("CooMatrix.to_crs")
         space = es.space_for(self.rows, self.columns, self.values)
+        only("to_crs", "sort")
         keys = keys_of(self.rows, self.columns, self.shape, space)
         values = es.array(self.values, space=space)
         return from_keys(keys, values, self.shape, self.columns.dtype, offsets, space)

@@ -13,14 +13,24 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, at_once, count_of, first, indices, on_space, shown
+from ..arguments import (
+    as_view,
+    at_once,
+    check_not_waited_for,
+    count_of,
+    first,
+    indices,
+    on_space,
+    shown,
+)
 from ..errors import MatrixError
 from . import ports
+from .matrix import Matrix, Shared
 
 __all__ = ["CrsMatrix", "StaticCrsGraph"]
 
 
-class StaticCrsGraph:
+class StaticCrsGraph(Shared):
     """Which elements of a matrix are stored, by rows. It does not change.
 
     Parameters
@@ -51,6 +61,11 @@ class StaticCrsGraph:
     -----
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/containers/StaticCrsGraph.html
     """
+
+    _instead = (
+        "Pickle row_map and entries, each by to_numpy(), and num_cols, and make a StaticCrsGraph "
+        "of them where they arrive."
+    )
 
     def __init__(
         self,
@@ -208,14 +223,15 @@ class StaticCrsGraph:
             self._known["sorted"] = bad is None
         return bool(self._known["sorted"])
 
+    def __copy__(self) -> StaticCrsGraph:
+        return self  # it does not change
+
     def __repr__(self) -> str:
         return f"<StaticCrsGraph {self.num_rows} x {self.num_cols}, {self.nnz} entries>"
 
 
-class OfGraph(ABC):
+class OfGraph(Matrix, ABC):
     """What matrices of a graph have in common, whether it is one of elements or of blocks."""
-
-    __array_ufunc__ = None  # NumPy leaves `array @ matrix` to this class, which has none
 
     @classmethod
     def of(
@@ -277,9 +293,8 @@ class OfGraph(ABC):
         """Where functions run on it that name no space."""
         return es.space_for(self.row_map, self.entries, self.values)
 
-    def __matmul__(self, x: Any) -> es.View:
-        made: es.View = ports.multiply(self, x)
-        return made
+    def __copy__(self) -> Self:
+        return self.of(self.graph, self.values)
 
     def to_space(self, space: str | es.ExecutionSpace) -> Self:
         """The same matrix in memory that a space reaches; what it reaches already is shared."""
@@ -321,6 +336,11 @@ class CrsMatrix(OfGraph):
     >>> A.nnz, (A @ [1.0, 10.0]).to_numpy().tolist()
     (3, [20.0, 31.0])
     """
+
+    _instead = (
+        "For a copy take CrsMatrix.of(A.graph, execspace.array(A.values)). Pickle "
+        "sparse.to_scipy(A), and take sparse.as_crs of that where it arrives."
+    )
 
     def __init__(
         self,
@@ -372,6 +392,7 @@ class CrsMatrix(OfGraph):
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""
+        check_not_waited_for("CrsMatrix.to_numpy")
         starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
         dense = np.zeros(self.shape, self.dtype)
         np.add.at(dense, (np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns),

@@ -14,7 +14,18 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import check_apart, check_takes, first, indices, number_of, on_space, result, shown
+from ..arguments import (
+    check_apart,
+    check_not_waited_for,
+    check_takes,
+    first,
+    indices,
+    number_of,
+    on_space,
+    result,
+    shown,
+)
+from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
@@ -65,6 +76,7 @@ def submatrix(
     -----
     Blocks, for the number of entries must be known.
     """
+    check_not_waited_for("submatrix")
     A = as_crs(A)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     m, n = A.shape
@@ -170,12 +182,14 @@ def drop(A: CrsMatrix | Any, tolerance: float = 0.0, *, space: Space = None) -> 
 
 def _kept(A: CrsMatrix | Any, what: str, which: str, bound: Any, space: Space) -> CrsMatrix:
     """The elements that meet a condition."""
+    check_not_waited_for(what)
     A = as_crs(A)
     if which != "large" and (isinstance(bound, bool) or not isinstance(bound, int | np.integer)):
         raise MatrixError(f"{what}: k={shown(bound)}; expected an integer.")
     if which != "large":
         bound = max(-A.shape[0], min(int(bound), A.shape[1]))  # beyond these all are the same
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
+    only(what, "rows")
     m, n = A.shape
     every = es.RangePolicy(m, space=where)
     counts = es.View(m, A.row_map.dtype, label="counts", space=where, initialize=False)
@@ -238,6 +252,7 @@ def block_diagonal(
         check_apart(
             "block_diagonal", found, the_values=A.values, row_map=A.row_map, entries=A.entries
         )
+    only("block_diagonal", "rows")
     es.parallel_for(
         es.RangePolicy(m, space=where), _of_blocks, A.row_map, A.entries, A.values, found, size,
         label="block_diagonal",
@@ -281,6 +296,7 @@ def extract_blocks(
     Blocks, for the numbers of entries must be known. Takes three launches, however many blocks
     there are. Kokkos Kernels: `kk_extract_diagonal_blocks_crsmatrix_sequential`.
     """
+    check_not_waited_for("extract_blocks")
     A = as_crs(A)
     m, n = A.shape
     try:
@@ -295,6 +311,7 @@ def extract_blocks(
             f"matrix, and numbers that ascend from 0 to its extent."
         )
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
+    only("extract_blocks", "rows")
     bounds = bounds.astype(np.int64)
     at = es.array(bounds, space=where)
     count = bounds.size - 1

@@ -16,11 +16,11 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, at_once, choice, first, in_turns, number_of
+from ..arguments import MANY, Space, at_once, check_not_recorded, choice, first, in_turns, number_of
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
-from . import spgemm_devices, spgemm_hosts
+from . import ports, spgemm_devices, spgemm_hosts
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
@@ -29,6 +29,7 @@ from .rows import merged_graph, offsets_for, summed, sums_of
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
 
 ALGORITHMS = ("auto", "dense", "hash")
+_NONE, _SEVERAL = -1, -2  # entries of a row on the diagonal
 
 
 class SpGemmHandle:
@@ -70,9 +71,12 @@ class SpGemmHandle:
             at_once(es.parallel_for, every, _own_entries, a.row_map, a.entries, own)
             bad = first(a.num_rows, space, _is_missing, own)
             if bad is not None:
+                none = int(own[bad : bad + 1].to_numpy()[0]) == _NONE
                 raise MatrixError(
-                    f"spgemm_jacobi: row {bad} of A has no entry on the diagonal; expected one in "
+                    f"spgemm_jacobi: row {bad} of A has "
+                    f"{'no entry' if none else 'several entries'} on the diagonal; expected one in "
                     f"each row."
+                    f"{'' if none else ' sparse.sort_and_merge(A) adds those at one place.'}"
                 )
             self._own = own
         return self._own
@@ -104,8 +108,9 @@ def spgemm(
 ) -> CrsMatrix:
     """The product A B, a new matrix whose columns ascend in each row.
 
-    Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
-    two phases; `vendor` is that of `spmv`.
+    Elements that cancel are stored as zeros; a vendor's library may leave them out, so that entries
+    depend on values. Parameters, errors and what blocks are those of the two phases; `vendor` is
+    that of `spmv`.
 
     Examples
     --------
@@ -124,6 +129,9 @@ def spgemm(
     if library is not None:
         return of_library(library.spgemm(A, B), (A.shape[0], B.shape[1]))
     return spgemm_numeric(spgemm_symbolic(A, B, algorithm=algorithm, space=space), A, B)
+
+
+ports.multiply_matrices = spgemm
 
 
 def spgemm_symbolic(
@@ -351,7 +359,8 @@ def spgemm_jacobi(
     C : CrsMatrix, optional
         What a call with this handle returned: its values are replaced.
     check : bool, default True
-        Look whether there are zeros on the diagonal, which blocks.
+        Look whether there are zeros on the diagonal, which blocks, and cannot be recorded in a
+        graph.
     algorithm, space
         As of `spgemm_symbolic`.
 
@@ -380,6 +389,8 @@ def spgemm_jacobi(
     if np.iscomplexobj(omega):
         dtype = np.result_type(dtype, np.complex64)
     C = _fitting("spgemm_jacobi", handle, A, B, C, dtype)
+    if check:
+        check_not_recorded("spgemm_jacobi")
     own = handle.own()
     if check:
         bad = first(A.shape[0], handle.space, _is_zero, own, A.values)
@@ -414,10 +425,10 @@ def _products(i: int, before: Any, final: Any, a_map: Any, a: Any, b_map: Any, p
 
 
 def _own_entries(i: int, row_map: Any, entries: Any, own: Any) -> None:
-    own[i] = -1
+    own[i] = _NONE
     for k in range(row_map[i], row_map[i + 1]):
         if entries[k] == i:
-            own[i] = k if own[i] == -1 else np.int64(-2)
+            own[i] = k if own[i] == _NONE else np.int64(_SEVERAL)
 
 
 def _is_missing(i: int, own: Any) -> Any:

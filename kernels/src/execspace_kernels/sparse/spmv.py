@@ -250,6 +250,8 @@ def _launch(
         return launch
     chosen, why = _chosen(algorithm, A, x, flipped, space)
     decided("spmv", chosen, why)
+    if chosen != "rows":
+        A.graph.check_settled("spmv")
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
     # Where there are fewer rows than threads, each vector is for a thread.
@@ -330,6 +332,7 @@ def _chosen(
         return "rows", f"space '{space.name}' has no teams"
     if space.concurrency <= MANY:
         return "rows", f"space '{space.name}' runs few work items at once"
+    A.graph.check_settled("spmv")
     if is_skewed(A, x.dtype.itemsize):
         return "balanced", "some rows are too long for a team that takes whole rows"
     if x.rank == 2:
