@@ -132,7 +132,9 @@ def keys_of(
     num_rows, num_cols = shape
     if num_rows and num_cols > np.iinfo(np.int64).max // num_rows:
         raise MatrixError(
-            f"a matrix of {num_rows} x {num_cols} has more places than an int64 can count."
+            f"a matrix of {num_rows} x {num_cols} has more places than an int64 can count, and its "
+            f"elements are sorted by these; expected fewer rows or columns: take parts of it by "
+            f"sparse.submatrix."
         )
     n = rows.shape[0]
     keys = es.View(n, np.int64, label="keys", space=space, initialize=False)

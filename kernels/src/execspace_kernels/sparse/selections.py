@@ -3,6 +3,8 @@
 A slice of columns needs no memory. Others are looked up in an array of all columns, where these are
 not many more than there are entries, or else found in those that are taken, in ascending order. So
 memory is in proportion to the selection and the entries.
+
+Products of matrices, which take memory for each column, take those that have entries.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ import execspace as es
 from ..arguments import first, indices, on_space, shown
 from ..decisions import decided
 from ..errors import MatrixError
+from .crs import StaticCrsGraph
+from .rows import runs_of
 
-__all__ = ["Columns", "new_number", "rows_of"]
+__all__ = ["Columns", "is_wide", "new_number", "numbered_anew", "numbered_back", "rows_of"]
 
 Selection = slice | es.View | Any
 _FEW = 4096  # columns of which an array is always made
+_MANY = 1 << 20  # columns that no product takes memory for, unless there are entries
+_SPARSE = 8  # as many columns as entries
 _TIMES = 4  # as many columns as selected ones and entries, up to which one is made
 
 
@@ -119,6 +125,36 @@ def _check_once(columns: es.View, twice: int | None) -> None:
         )
 
 
+# -- far more columns than entries ----------------------------------------------------------------
+
+
+def is_wide(graph: StaticCrsGraph) -> bool:
+    """Whether something for each column is too much, and numbers for those with entries pay."""
+    return graph.num_cols > max(_MANY, _SPARSE * graph.nnz)
+
+
+def numbered_anew(
+    graph: StaticCrsGraph, space: es.ExecutionSpace
+) -> tuple[StaticCrsGraph, es.View]:
+    """The graph with new numbers for columns with entries, in their order; and these. Blocks."""
+    keys = es.array(graph.entries, np.int64, space=space)
+    columns, starts, order = runs_of(keys, space)
+    entries = es.View(graph.nnz, graph.entries.dtype, label="entries", space=space)
+    every = es.RangePolicy(columns.shape[0], space=space)
+    es.parallel_for(every, _number_run, starts, order, entries)
+    return StaticCrsGraph(graph.row_map, entries, columns.shape[0], check=False), columns
+
+
+def numbered_back(
+    graph: StaticCrsGraph, columns: es.View, num_cols: int, space: es.ExecutionSpace
+) -> StaticCrsGraph:
+    """A graph of such numbers with the columns themselves."""
+    n = graph.nnz
+    entries = es.View(n, graph.entries.dtype, label="entries", space=space, initialize=False)
+    es.parallel_for(es.RangePolicy(n, space=space), _column_of, graph.entries, columns, entries)
+    return StaticCrsGraph(graph.row_map, entries, num_cols, check=False)
+
+
 # -- kernels --------------------------------------------------------------------------------------
 
 
@@ -143,6 +179,15 @@ def new_number(
             place = distance // step
         inside = 0 <= place < width and place * step == distance
         return place if inside else np.int64(-1)
+
+
+def _number_run(c: int, starts: Any, order: Any, entries: Any) -> None:
+    for t in range(starts[c], starts[c + 1]):
+        entries[order[t]] = c
+
+
+def _column_of(k: int, numbers: Any, columns: Any, entries: Any) -> None:
+    entries[k] = columns[numbers[k]]
 
 
 def _numbered(k: int, chosen: Any, start: Any, step: Any) -> None:

@@ -4,6 +4,7 @@ Algorithms
     dense: few workers, each with arrays of all columns, see `spgemm_hosts`.
     hash: rows of few products are merged; others have teams with tables in scratch memory, see
     `spgemm_devices`.
+Where B has far more columns than entries, both see those that have entries, with new numbers.
 Both sum in the order of A's entries, so they give the same bits in each run.
 """
 
@@ -25,6 +26,7 @@ from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import merged_graph, offsets_for, summed, sums_of
+from .selections import is_wide, numbered_anew, numbered_back
 
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
 
@@ -176,7 +178,10 @@ def spgemm_symbolic(
     for matrix in (A, B):
         matrix.graph.check_settled("spgemm")
     where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
-    decision = decided("spgemm", *_chosen(algorithm, where))
+    name, why = _chosen(algorithm, where)
+    if is_wide(B.graph):
+        why += "; columns get numbers of their own, for B has many more than entries"
+    decision = decided("spgemm", name, why)
     return at_once(_symbolic, A.graph, B.graph, decision, where)  # type: ignore[no-any-return]
 
 
@@ -192,8 +197,9 @@ def _symbolic(
     a: StaticCrsGraph, b: StaticCrsGraph, decision: Decision, space: es.ExecutionSpace
 ) -> SpGemmHandle:
     with es.use_space(space):
-        merged = None if b.is_sorted() else merged_graph(b, space)
-        used = b if merged is None else merged[0]
+        narrow, columns = (b, None) if not is_wide(b) else numbered_anew(b, space)
+        merged = None if narrow.is_sorted() else merged_graph(narrow, space)
+        used = narrow if merged is None else merged[0]
         m = a.num_rows
         rows = es.RangePolicy(m, space=space)
         prefix = es.View(m + 1, np.int64, label="products", space=space)
@@ -215,9 +221,10 @@ def _symbolic(
         entries = es.View(nnz, b.entries.dtype, label="entries", space=space, initialize=False)
         if nnz:
             fill(row_map, entries)
-        graph = StaticCrsGraph(row_map, entries, b.num_cols, check=False)
+        found = StaticCrsGraph(row_map, entries, used.num_cols, check=False)
+        graph = found if columns is None else numbered_back(found, columns, b.num_cols, space)
         graph._known["sorted"] = True
-        return SpGemmHandle(graph, decision, total, (a, b), merged, numeric(graph), space)
+        return SpGemmHandle(graph, decision, total, (a, b), merged, numeric(found), space)
 
 
 def _chosen(algorithm: str, space: es.ExecutionSpace) -> tuple[str, str]:
