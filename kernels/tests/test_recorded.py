@@ -73,6 +73,7 @@ def test_what_the_page_says(tmp_path):
             "to_scipy": lambda: sparse.to_scipy(A),
             "CrsMatrix.to_numpy": lambda: A.to_numpy(),
             "BsrMatrix.to_numpy": lambda: P.to_numpy(),
+            "read_matrix_market": lambda: sparse.read_matrix_market(tmp_path / "a.mtx"),
             "write_matrix_market": lambda: sparse.write_matrix_market(tmp_path / "a.mtx", A),
         }
         for calls in (recorded, at_once, refused):
@@ -89,6 +90,21 @@ def test_what_the_page_says(tmp_path):
     )
     assert set(re.findall(r"`(\w+)`", can)) == {*recorded}
     assert set(re.findall(r"`(\w+)`", done)) == {*at_once}
+
+
+def test_what_is_wrong_is_said_in_a_recording():
+    with es.use_space("oracle"):
+        A = sparse.CrsMatrix([0, 2, 3], [0, 0, 1], [2.0, 1.0, 4.0], shape=(2, 2))
+        U = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 4.0], shape=(2, 2))
+        for call, message in (
+            (lambda: sparse.CrsMatrix([0, 1], [5], [1.0], (1, 2)), "row 0 has an entry in column"),
+            (lambda: sparse.CrsMatrix([1, 1], [0], [1.0], (1, 2)), "row_map begins with 1"),
+            (lambda: sparse.CooMatrix([0], [5], [1.0], (1, 2)), r"element 0 is at \(0, 5\)"),
+            (lambda: sparse.sptrsv_symbolic(U), "row 0"),
+            (lambda: sparse.spgemm_jacobi(A, U, 1.0, check=False), "row 0 of A has several"),
+        ):
+            with es.Graph(), pytest.raises(MatrixError, match=message):
+                call()
 
 
 def test_sums_in_a_graph():

@@ -213,6 +213,11 @@ def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return Context().run(function, *args, **options)
 
 
+def elements_of(view: es.View) -> Any:
+    """The elements now, as a NumPy array, also where a graph is recorded: for what errors say."""
+    return at_once(view.to_numpy)
+
+
 def in_turns(method: Callable[P, R]) -> Callable[P, R]:
     """A method of an object that has memory for its work: threads call it one after the other."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, check_not_waited_for, first, indices
+from ..arguments import as_view, check_not_waited_for, elements_of, first, indices
 from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, shape_of
@@ -62,7 +62,7 @@ class CooMatrix(Matrix):
         if check:
             bad = self._outside()
             if bad is not None:
-                at = tuple(int(v[bad : bad + 1].to_numpy()[0]) for v in (self.rows, self.columns))
+                at = tuple(int(elements_of(v[bad : bad + 1])[0]) for v in (self.rows, self.columns))
                 raise MatrixError(
                     f"element {bad} is at {at}, outside of a matrix of {self.shape[0]} rows and "
                     f"{self.shape[1]} columns."
@@ -73,7 +73,7 @@ class CooMatrix(Matrix):
         try:
             space = es.space_for(self.rows, self.columns)
         except es.SpaceAccessError:  # memory of the host, where the space in use is a device
-            at = (self.rows.to_numpy(), self.columns.to_numpy())
+            at = (elements_of(self.rows), elements_of(self.columns))
             bad = np.zeros(at[0].size, bool)
             for numbers, extent in zip(at, self.shape, strict=True):
                 bad |= (numbers < 0) | (numbers >= extent)

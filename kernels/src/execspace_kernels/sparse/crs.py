@@ -18,6 +18,7 @@ from ..arguments import (
     at_once,
     check_not_waited_for,
     count_of,
+    elements_of,
     first,
     indices,
     on_space,
@@ -94,11 +95,11 @@ class StaticCrsGraph(Shared):
 
     def _check(self) -> None:
         if not self._is_map():
-            raise MatrixError(_what_is_wrong(self.row_map.to_numpy(), self.nnz))
+            raise MatrixError(_what_is_wrong(elements_of(self.row_map), self.nnz))
         bad = self._outside()
         if bad is not None:
-            row = int(np.searchsorted(self.row_map.to_numpy(), bad, "right")) - 1
-            column = int(self.entries[bad : bad + 1].to_numpy()[0])
+            row = int(np.searchsorted(elements_of(self.row_map), bad, "right")) - 1
+            column = int(elements_of(self.entries[bad : bad + 1])[0])
             raise MatrixError(
                 f"entries: row {row} has an entry in column {column}; expected 0 to "
                 f"{self.num_cols - 1}, for there are {self.num_cols} columns."
@@ -107,7 +108,7 @@ class StaticCrsGraph(Shared):
     def _is_map(self) -> bool:
         """Whether the row map is one."""
         if self._is_elsewhere():
-            starts = self.row_map.to_numpy()
+            starts = elements_of(self.row_map)
             ends = starts[0] == 0 and starts[-1] == self.nnz
             return bool(ends and np.all(starts[1:] >= starts[:-1]))
         rows = self.num_rows + 1
@@ -116,7 +117,7 @@ class StaticCrsGraph(Shared):
     def _outside(self) -> int | None:
         """The first entry whose column lies outside, if there is one."""
         if self._is_elsewhere():
-            columns = self.entries.to_numpy()
+            columns = elements_of(self.entries)
             bad = np.flatnonzero((columns < 0) | (columns >= self.num_cols))
             return int(bad[0]) if bad.size else None
         return first(self.nnz, self.space, _is_outside, self.entries, self.num_cols)

@@ -57,6 +57,7 @@ def read_matrix_market(path: Path, *, space: str | es.ExecutionSpace | None = No
     from scipy.io import mmread
     from scipy.sparse import coo_array
 
+    check_not_waited_for("read_matrix_market")
     name = _name(path, "read_matrix_market")
     try:
         with closing(_opened(name)) as file:

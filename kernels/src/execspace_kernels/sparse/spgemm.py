@@ -17,7 +17,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, at_once, check_not_recorded, choice, first, in_turns, number_of
+from ..arguments import (
+    MANY,
+    Space,
+    at_once,
+    check_not_recorded,
+    choice,
+    elements_of,
+    first,
+    in_turns,
+    number_of,
+)
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -73,7 +83,7 @@ class SpGemmHandle:
             at_once(es.parallel_for, every, _own_entries, a.row_map, a.entries, own)
             bad = first(a.num_rows, space, _is_missing, own)
             if bad is not None:
-                none = int(own[bad : bad + 1].to_numpy()[0]) == _NONE
+                none = int(elements_of(own[bad : bad + 1])[0]) == _NONE
                 raise MatrixError(
                     f"spgemm_jacobi: row {bad} of A has "
                     f"{'no entry' if none else 'several entries'} on the diagonal; expected one in "
