@@ -74,6 +74,19 @@ def test_algorithms(space, block, algorithm, layout):
         assert np.allclose(out.to_numpy(), S.astype(float) @ x + 2 * y)
 
 
+def test_any_number_of_vectors():
+    """Hosts take up to eight of them at once for a row of blocks, whatever is left."""
+    S = blocks(4, 3, (2, 3), np.float64)
+    with es.use_space("oracle"):  # which compiles nothing
+        B = sparse.as_bsr(S)
+        for mode, op in (("N", S), ("T", S.T)):
+            for k in (0, 1, 3, 6, 8, 11, 16):
+                x = numbers((op.shape[1], k), np.float64)
+                for layout in ("right", "left"):
+                    found = sparse.spmv(B, es.array(x, layout=layout), mode=mode)
+                    assert close(found.to_numpy(), op @ x)
+
+
 PAIRS = [
     (np.float16, np.float32), (np.complex64, np.float32), (np.float32, np.float64),
     (np.complex64, np.float64),

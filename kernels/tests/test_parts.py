@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import execspace as es
-from execspace_kernels import MatrixError, sparse
+from execspace_kernels import MatrixError, explain, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -161,3 +161,25 @@ def test_what_is_refused(space):
     for kind, call, message in wrong:
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_columns_of_very_wide_matrices(space):
+    """Of 2**40 columns no array is made, which would not fit into memory."""
+    n = 2**40
+    columns = np.array([5, n // 2, n - 1, 0, n // 2])
+    A = sparse.CrsMatrix([0, 3, 5], columns, [1.0, 2.0, 3.0, 4.0, 5.0], (2, n), space=space)
+    expected = np.array([[2.0, 0.0, 1.0], [5.0, 0.0, 0.0]])
+    found = sparse.submatrix(A, slice(None), es.array(np.array([n // 2, 7, 5]), space=space))
+    assert np.array_equal(found.to_numpy(), expected) and found.graph.is_sorted()
+    found = sparse.submatrix(A, [1, 0], slice(n - 1, None, -(n // 2 - 1)))
+    assert found.to_numpy().tolist() == [[0.0, 5.0, 0.0], [3.0, 2.0, 0.0]]
+    found = sparse.submatrix(A, slice(None))
+    assert found.shape == A.shape and found.entries.to_numpy().tolist() == columns.tolist()
+    with pytest.raises(MatrixError, match="column 9 comes more than once"):
+        sparse.submatrix(A, [0], [3, 9, 4, 9])
+    with pytest.raises(
+        MatrixError, match=r"columns\[1\] is 1099511627776; expected 0 to 109951162"
+    ):
+        sparse.submatrix(A, [0], [3, n])
+    told = explain(sparse.submatrix, A, [0], [1])
+    assert str(told) == "submatrix: search, for the matrix has many more columns than entries"

@@ -207,3 +207,25 @@ def test_values_in_a_graph(space):
     assert not C.values.to_numpy().any()
     graph.submit()
     assert close(C.to_numpy(), (S @ S).toarray())
+
+
+def test_more_columns_than_memory():
+    with es.use_space("oracle"):  # which compiles nothing
+        n = 2**40
+        A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [1.0, 2.0, 3.0], (2, 2))
+        columns = np.array([n - 1, 5, 7, n // 2, 5])  # which do not ascend
+        B = sparse.CrsMatrix([0, 2, 5], columns, [1.0, 2.0, 3.0, 4.0, 5.0], (2, n))
+        hashed = sparse.spgemm(A, B, algorithm="hash")
+        told = execspace_kernels.explain(sparse.spgemm, A, B)
+        C = told.result
+        assert C.shape == (2, n) and C.graph.is_sorted()
+        assert C.entries.to_numpy().tolist() == [5, 7, n // 2, n - 1, 5, 7, n // 2]
+        assert C.values.to_numpy().tolist() == [12.0, 6.0, 8.0, 1.0, 15.0, 9.0, 12.0]
+        assert np.array_equal(hashed.values.to_numpy(), C.values.to_numpy())
+        assert "columns get numbers of their own, for B has many more than entries" in str(told)
+        handle = sparse.spgemm_symbolic(A, B)
+        D = sparse.spgemm_jacobi(A, B, 1.0, handle=handle)
+        assert np.allclose(D.values.to_numpy(), [-10.0, -6.0, -8.0, 0.0, 0.0, 0.0, 0.0])
+        es.deep_copy(A.values, 1.0)
+        assert sparse.spgemm_numeric(handle, A, B, D) is D
+        assert D.values.to_numpy().tolist() == [7.0, 3.0, 4.0, 1.0, 5.0, 3.0, 4.0]

@@ -38,6 +38,23 @@ def test_products(space, matrix, mode, dtype):
         assert given is out and close(out.to_numpy(), 2 * (op @ x) - 0.5 * y)
 
 
+def test_any_number_of_vectors(space):
+    """Hosts take eight, four, two of them at once, whatever is left."""
+    S = scipy_sparse.random_array((23, 31), density=0.3, rng=np.random.default_rng(2)).tocsr()
+    A = sparse.as_crs(S, space=space)
+    ways = [("right", "N", S), ("left", "T", S.T), ("left", "N", S), ("right", "T", S.T)]
+    for layout, mode, op in ways if space.name == "serial" else ways[:1]:
+        m, n = op.shape
+        for k in range(14 if layout == "right" else 6):
+            x, y = numbers((n, k), float, 1), numbers((m, k), float, 2)
+            source, out = es.array(x, layout=layout), es.array(y, layout=layout)
+            sparse.spmv(A, source, out=out, alpha=2.0, beta=0.5, mode=mode)
+            assert close(out.to_numpy(), 2 * (op @ x) + 0.5 * y)
+    x = numbers((31, 9), float)
+    few = sparse.as_crs(S[:1], space=space)  # a row for several threads
+    assert close(sparse.spmv(few, es.array(x)).to_numpy(), S[:1] @ x)
+
+
 @pytest.mark.parametrize("mode", ["N", "C"])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 @pytest.mark.parametrize("algorithm", ["stream", "balanced"])

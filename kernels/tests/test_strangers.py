@@ -136,6 +136,49 @@ def test_numbers_and_words_that_are_none(space):
             call()
 
 
+def test_integers_of_many_digits():
+    with es.use_space("oracle"):  # which compiles nothing
+        A, x, big = sparse.CrsMatrix([0, 1], [0], [1.0], (1, 1)), es.ones(1), 10**5000
+        y = es.zeros(1)
+        sparse.spmv(A, x, out=y, alpha=2)
+        assert sparse.spmv(A, x, out=y, alpha=10**30).to_numpy().tolist() == [1e30]
+        assert sparse.spadd(A, A, beta=-(2**64)).to_numpy().tolist() == [[1.0 - 2.0**64]]
+        too_large = "is an integer of 16610 bits; expected a number that a float64 can hold"
+        grid = [-1.0, 2.0, -1.0]
+        for call, message in (
+            (lambda: sparse.spmv(A, x, alpha=big), f"spmv: alpha {too_large}"),
+            (lambda: sparse.spmv(A, x, out=y, alpha=big), f"spmv: alpha {too_large}"),
+            (lambda: sparse.spmv(A, x, beta=-big), f"spmv: beta {too_large}"),
+            (lambda: sparse.spadd(A, A, beta=big), f"spadd: beta {too_large}"),
+            (lambda: sparse.spgemm_jacobi(A, A, big), f"spgemm_jacobi: omega {too_large}"),
+            (lambda: sparse.drop(A, big), f"drop: tolerance {too_large}"),
+            (
+                lambda: sparse.drop(A, -big),
+                "drop: tolerance=an integer of 16610 bits; expected a num",
+            ),
+            (lambda: sparse.to_bsr(A, big), "to_bsr: block=an integer of 16610 bits"),
+            (
+                lambda: sparse.block_diagonal(A, big),
+                "block_diagonal: block=an integer of 16610 bits",
+            ),
+            (
+                lambda: sparse.extract_blocks(A, [0, big]),
+                "starts=a list with integers of thousands",
+            ),
+            (
+                lambda: sparse.StencilMatrix(grid, (2**63,)),
+                r"extents=\(9223372036854775808,\); expec",
+            ),
+            (lambda: sparse.StencilMatrix([1.0] * 5, (2**40, 2**40)), "that an int64 can count"),
+            (lambda: sparse.StaticCrsGraph([0], [], big), r"num_cols is 2\*\*63 or more"),
+            (lambda: A.graph.most_in(big), r"most_in: rows is 2\*\*63 or more"),
+        ):
+            with pytest.raises(MatrixError, match=message):
+                call()
+        with pytest.raises(es.ViewError, match="values: a list that NumPy makes objects of"):
+            sparse.CrsMatrix([0, 1], [0], [big], (1, 1))
+
+
 def test_help_names_the_algorithms():
     text = inspect.getdoc(sparse.spmv)
     assert "See the module" not in text

@@ -55,6 +55,9 @@ def test_made_of_a_matrix_by_rows_and_back(space, extents, points):
     assert np.array_equal(back.entries.to_numpy(), A.indices)
     assert np.array_equal(back.values.to_numpy(), A.data)
     assert np.array_equal(sparse.as_crs(S).to_numpy(), S.to_numpy())
+    if space.name == "serial":
+        assert np.array_equal(S.T.to_numpy(), A.T.toarray())
+        assert S.T.values.layout == S.values.layout
 
 
 @pytest.mark.parametrize("mode", ["N", "T"])

@@ -57,6 +57,10 @@ def test_products_and_sums_of_matrices(space, vendor):
     assert C.graph.is_sorted()
     D = sparse.spadd(A, A, alpha=2.0, beta=3.0, vendor=True)
     assert np.allclose(D.to_numpy(), 5 * S.toarray())
+    # What cancels we keep, and a library may not; without zeros both are alike.
+    ours, theirs = (sparse.spadd(A, A, beta=-1.0, vendor=vendor) for vendor in (False, True))
+    assert ours.nnz == A.nnz >= theirs.nnz
+    assert sparse.drop(ours).nnz == sparse.drop(theirs).nnz == 0
 
 
 def test_what_the_library_cannot_do_is_said(space, vendor):

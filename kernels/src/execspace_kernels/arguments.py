@@ -18,6 +18,7 @@ from .errors import MatrixError
 P = ParamSpec("P")
 R = TypeVar("R")
 MANY = 1024  # work items that run at once on a device; hosts have fewer
+_MOST = 2**63 - 1
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 Space = str | es.ExecutionSpace | None
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def as_view(source: Any, what: str, space: Space = None) -> es.View:
     if isinstance(source, es.View):
         return source
     if isinstance(source, list | tuple):
-        return es.array(_listed(source, what), space=space, label=what)
+        found = _listed(source, what)
+        if found.dtype == object:
+            raise es.ViewError(
+                f"{what}: a {type(source).__name__} that NumPy makes objects of; expected numbers "
+                f"that a float64 or an int64 can hold."
+            )
+        return es.array(found, space=space, label=what)
     return es.view_of(source, label=what)
 
 
@@ -161,8 +168,41 @@ def count_of(value: Any, what: str, least: int) -> int:
     except TypeError:
         number = -1
     if isinstance(value, bool) or number < least:
-        raise MatrixError(f"{what}={value!r}; expected a number of {least} or more.")
+        raise MatrixError(f"{what}={shown(value)}; expected a number of {least} or more.")
+    if number > _MOST:
+        raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
     return number
+
+
+def number_of(value: Any, what: str) -> Any:
+    """A real or complex number that kernels take; MatrixError for all else. Integers that an int64
+    cannot hold become floats."""
+    if not isinstance(value, int | float | complex | np.number):
+        raise MatrixError(f"{what}={value!r}; expected a number.")
+    if not isinstance(value, int) or is_int64(value):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise MatrixError(
+            f"{what} is {shown(value)}; expected a number that a float64 can hold."
+        ) from None
+
+
+def is_int64(value: int) -> bool:
+    """Whether an int64 can hold it."""
+    return -_MOST <= value <= _MOST
+
+
+def shown(value: Any) -> str:
+    """What an error says of an argument, of which Python may not want to write all digits."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except ValueError:  # digits of integers within
+        return f"a {type(value).__name__} with integers of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -171,6 +211,11 @@ def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     Recordings, and spaces in use, belong to the context; so the call must name its space.
     """
     return Context().run(function, *args, **options)
+
+
+def elements_of(view: es.View) -> Any:
+    """The elements now, as a NumPy array, also where a graph is recorded: for what errors say."""
+    return at_once(view.to_numpy)
 
 
 def in_turns(method: Callable[P, R]) -> Callable[P, R]:
@@ -191,6 +236,16 @@ def check_not_recorded(what: str) -> None:
         raise es.LaunchError(
             f"{what} looks at elements, which there are not yet while a graph is recorded; call it "
             f"before, or with check=False where it has that."
+        )
+
+
+def check_not_waited_for(what: str) -> None:
+    """Raise LaunchError within the recording of a graph, for what needs results on the host, such
+    as the number of entries that it has counted."""
+    if es.is_recorded():
+        raise es.LaunchError(
+            f"{what} waits for what its launches find, and these do not run while a graph is "
+            f"recorded; call it outside of `with graph:`, and record what takes its result."
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import MatrixError
 
-__all__ = ["Decision", "Explanation", "decided", "explain", "is_explained"]
+__all__ = ["Decision", "Explanation", "decided", "explain", "is_explained", "only"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class Explanation:
         self.decisions, self.result = decisions, result
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.decisions))
+        told = "\n".join(map(str, self.decisions))
+        return told or "nothing was decided: no function that was called has several algorithms"
 
     __repr__ = __str__
 
@@ -61,6 +62,11 @@ def decided(function: str, algorithm: str, why: str) -> Decision:
     for found in _LISTS.get():
         found.append(decision)
     return decision
+
+
+def only(function: str, algorithm: str) -> None:
+    """Say what a function does that has no other algorithm."""
+    decided(function, algorithm, "it has no other algorithm")
 
 
 def is_explained() -> bool:

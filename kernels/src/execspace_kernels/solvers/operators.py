@@ -12,6 +12,7 @@ import execspace as es
 from .. import sparse
 from ..arguments import MANY, choice
 from ..errors import MatrixError
+from ..sparse import spmv_columns
 
 __all__ = [
     "PRODUCTS", "Operator", "chosen_product", "four_products", "operator_of", "row_product",
@@ -98,24 +99,10 @@ def chosen_product(
 @es.function
 def row_product(i: Any, j: Any, row_map: Any, entries: Any, values: Any, x: Any) -> Any:
     """An element of A x."""
-    total = 0
-    for k in range(row_map[i], row_map[i + 1]):
-        total += values[k] * x[entries[k], j]
-    return total
+    return spmv_columns.one_product(i, j, row_map, entries, values, entries, x, "no", "no")
 
 
 @es.function
 def four_products(i: Any, j: Any, row_map: Any, entries: Any, values: Any, x: Any) -> Any:
     """Elements of A x in four columns from j on, so that a row is read once for all of them."""
-    a = 0
-    b = 0
-    c = 0
-    d = 0
-    for k in range(row_map[i], row_map[i + 1]):
-        value = values[k]
-        at = entries[k]
-        a += value * x[at, j]
-        b += value * x[at, j + 1]
-        c += value * x[at, j + 2]
-        d += value * x[at, j + 3]
-    return a, b, c, d
+    return spmv_columns.four_products(i, j, row_map, entries, values, entries, x, "no", "no")

@@ -13,7 +13,8 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, on_space
+from ..arguments import as_view, check_not_waited_for, on_space, shown
+from ..decisions import only
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, OfGraph, StaticCrsGraph, check_floats, shape_of
@@ -67,6 +68,11 @@ class BsrMatrix(OfGraph):
     [[0.0, 0.0, 1.0, 2.0], [3.0, 4.0, 0.0, 0.0]]
     """
 
+    _instead = (
+        "For a copy take BsrMatrix.of(B.graph, execspace.array(B.values)). Pickle "
+        "sparse.to_scipy(B), and take sparse.as_bsr of that where it arrives."
+    )
+
     def __init__(
         self,
         row_map: Any,
@@ -82,7 +88,7 @@ class BsrMatrix(OfGraph):
         (m, r), (n, c) = zip(extents, elements.shape[1:], strict=True)
         if m % r or n % c:
             raise MatrixError(
-                f"shape={shape}, and blocks are of {r} x {c}; expected multiples of these."
+                f"shape={extents}, and blocks are of {r} x {c}; expected multiples of these."
             )
         graph = StaticCrsGraph(row_map, entries, n // c, check=False, space=space)
         if graph.num_rows != m // r:
@@ -164,6 +170,7 @@ class BsrMatrix(OfGraph):
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""
+        check_not_waited_for("BsrMatrix.to_numpy")
         starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
         (m, n), (r, c) = self.shape, self.block
         dense = np.zeros((m // r, n // c, r, c), self.dtype)
@@ -215,14 +222,17 @@ def to_bsr(A: CrsMatrix | Any, block: int | tuple[int, int]) -> BsrMatrix:
     -----
     Blocks, for the number of blocks must be known. Offsets and columns keep their dtypes.
     """
+    check_not_waited_for("to_bsr")
     A = ports.as_crs(A)
     r, c = _size(block)
     (m, n), space = A.shape, A.space
     if m % r or n % c:
         raise MatrixError(
-            f"to_bsr: block={block!r} for a matrix of {m} x {n}; expected sizes that divide these."
+            f"to_bsr: block={shown(block)} for a matrix of {m} x {n}; expected sizes that divide "
+            f"these."
         )
     extents = m // r, n // c
+    only("to_bsr", "sort")
     rows = row_numbers(A.graph, space)
     every = es.RangePolicy(A.nnz, space=space)
     across, down = (
@@ -249,7 +259,8 @@ def _size(block: Any) -> tuple[int, int]:
         r = c = 0
     if r < 1 or c < 1 or any(isinstance(b, bool) for b in pair):
         raise MatrixError(
-            f"to_bsr: block={block!r}; expected a number of 1 or more, or two: rows and columns."
+            f"to_bsr: block={shown(block)}; expected a number of 1 or more, or two: rows and "
+            f"columns."
         )
     return r, c
 

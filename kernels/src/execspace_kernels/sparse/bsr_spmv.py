@@ -1,7 +1,8 @@
 """Products of matrices of blocks with vectors.
 
 Algorithms
-    rows: a work item for each row of blocks; the size of blocks is a constant, so loops unroll.
+    rows: a work item for each row of blocks, on hosts with several vectors at once; the size of
+    blocks is a constant, so loops unroll.
     scalars: a work item for each row of elements; neighbours read neighbours in memory.
     stream: a team takes some rows of blocks; its threads compute the products as they lie in
     memory, into scratch memory, where rows are summed.
@@ -27,6 +28,7 @@ from .spmv_teams import Launch, conjugated, keep
 __all__ = ["BLOCK_ALGORITHMS", "product_of_blocks"]
 
 BLOCK_ALGORITHMS = ("auto", "rows", "scalars", "stream", "gather")
+_REGISTERS = 32  # sums that a work item of a host has at once
 _UNROLLED = 8  # rows and columns of blocks that a work item takes as a whole
 _LARGEST = 64
 _FEW = 8  # elements a row, above which streaming pays
@@ -55,13 +57,16 @@ def product_of_blocks(
     if flipped:
         graph, order = transposed(B.graph, space)
     whole = chosen == "rows" or (chosen == "gather" and _by_rows(B, space))
-    items = (graph.num_rows if whole else y.shape[0], *y.shape[1:])
-    every: Any = es.RangePolicy(items[0], space=space)
+    width = _width(r, x) if whole and space.concurrency <= MANY else 1
+    items = graph.num_rows if whole else y.shape[0]
+    every: Any = es.RangePolicy(items, space=space)
     if y.rank == 2:
-        every = es.MDRangePolicy(items, space=space)
+        iterate = "left" if x.layout == "left" else "right"
+        shape = items, -(-y.shape[1] // width)
+        every = es.MDRangePolicy(shape, iterate=iterate if width > 1 else "auto", space=space)
     turn = "yes" if flipped else "no"
     if whole:
-        kernel = _by_row(y.rank, r, c, kind, how, conj, turn)
+        kernel = _by_row(y.rank, r, c, width, kind, how, conj, turn)
     else:
         kernel = _by_scalar(y.rank, r, c, how, conj, turn)
 
@@ -102,6 +107,16 @@ def _stream(B: BsrMatrix, x: es.View, y: es.View, space: Any, how: str, conj: st
 def _kind(B: BsrMatrix, x: es.View) -> str:
     """What sums are of: the one dtype of both, or the common one."""
     return "one" if B.dtype == x.dtype else str(np.result_type(B.dtype, x.dtype))
+
+
+def _width(r: int, x: es.View) -> int:
+    """How many vectors a work item of a host takes for a row of blocks; see `spmv_columns`."""
+    if x.rank == 1:
+        return 1
+    columns, most = x.shape[1], max(1, min(4 if x.layout == "left" else 8, _REGISTERS // r))
+    if columns <= most:
+        return max(1, columns)
+    return most if columns % most == 0 else min(most, 4)
 
 
 def _rows_of_a_team(B: BsrMatrix) -> int:
@@ -177,9 +192,9 @@ def _place(order: Any, k: Any, flipped: Any) -> Any:
 
 @cache
 def _by_row(
-    rank: int, r: int, c: int, kind: str, how: str, conj: str, flipped: str
+    rank: int, r: int, c: int, width: int, kind: str, how: str, conj: str, flipped: str
 ) -> Callable[..., None]:
-    """The kernel of a row of blocks, with one vector or several."""
+    """The kernel of a row of blocks, with one vector, or so many at once of several."""
 
     def row(
         i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
@@ -205,27 +220,44 @@ def _by_row(
             keep(y, i * r + a, totals[a], alpha, beta, how)
 
     def rows(
-        i: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
+        i: int, u: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
         alpha: Any, beta: Any,
     ) -> None:  # fmt: skip
         if kind == "one":
-            totals = es.local(r, values.dtype)
+            totals = es.local(r * width, values.dtype)
         elif kind == "complex64":
-            totals = es.local(r, es.complex64)
+            totals = es.local(r * width, es.complex64)
         elif kind == "complex128":
-            totals = es.local(r, es.complex128)
+            totals = es.local(r * width, es.complex128)
         elif kind == "float32":
-            totals = es.local(r, es.float32)
+            totals = es.local(r * width, es.float32)
         else:
-            totals = es.local(r, es.float64)
-        for k in range(row_map[i], row_map[i + 1]):
-            at = _place(order, k, flipped)
-            left = np.int64(entries[k]) * c
-            for b in range(c):
+            totals = es.local(r * width, es.float64)
+        v = u * width
+        if v + width <= y.extent(1):
+            for k in range(row_map[i], row_map[i + 1]):
+                at = _place(order, k, flipped)
+                left = np.int64(entries[k]) * c
+                for b in range(c):
+                    for a in range(r):
+                        element = _element(values, at, a, b, conj, flipped)
+                        for t in range(width):
+                            totals[a * width + t] += element * x[left + b, v + t]
+            for a in range(r):
+                for t in range(width):
+                    keep(y[i * r + a, :], v + t, totals[a * width + t], alpha, beta, how)
+        else:
+            for w in range(v, y.extent(1)):
                 for a in range(r):
-                    totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b, v]
-        for a in range(r):
-            keep(y[i * r + a, :], v, totals[a], alpha, beta, how)
+                    totals[a] = 0
+                for k in range(row_map[i], row_map[i + 1]):
+                    at = _place(order, k, flipped)
+                    left = np.int64(entries[k]) * c
+                    for b in range(c):
+                        for a in range(r):
+                            totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b, w]
+                for a in range(r):
+                    keep(y[i * r + a, :], w, totals[a], alpha, beta, how)
 
     return row if rank == 1 else rows
 

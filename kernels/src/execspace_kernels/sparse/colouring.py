@@ -93,6 +93,7 @@ def colour(
     if not isinstance(graph, StaticCrsGraph):
         raise MatrixError(f"colour: {type(graph).__name__!r} is no graph; expected A.graph.")
     choice(algorithm, "colour: algorithm", ALGORITHMS)
+    graph.check_settled("colour")
     where = es.space_for(graph.row_map, graph.entries, space=space)
     if graph.num_rows != graph.num_cols:
         raise MatrixError(

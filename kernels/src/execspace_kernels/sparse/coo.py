@@ -8,15 +8,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, first, indices
+from ..arguments import as_view, check_not_waited_for, elements_of, first, indices
+from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, shape_of
+from .matrix import Matrix
 from .rows import from_keys, keys_of
 
 __all__ = ["CooMatrix"]
 
 
-class CooMatrix:
+class CooMatrix(Matrix):
     """A sparse matrix whose elements come in any order, some more than once: these are added.
 
     Parameters
@@ -40,6 +42,11 @@ class CooMatrix:
     [[0.0, 2.0], [4.0, 0.0]]
     """
 
+    _instead = (
+        "Pickle rows, columns and values, each by to_numpy(), and the shape, and make a CooMatrix "
+        "of them where they arrive."
+    )
+
     def __init__(
         self, rows: Any, columns: Any, values: Any, shape: tuple[int, int], *, check: bool = True
     ) -> None:
@@ -55,7 +62,7 @@ class CooMatrix:
         if check:
             bad = self._outside()
             if bad is not None:
-                at = tuple(int(v[bad : bad + 1].to_numpy()[0]) for v in (self.rows, self.columns))
+                at = tuple(int(elements_of(v[bad : bad + 1])[0]) for v in (self.rows, self.columns))
                 raise MatrixError(
                     f"element {bad} is at {at}, outside of a matrix of {self.shape[0]} rows and "
                     f"{self.shape[1]} columns."
@@ -66,12 +73,26 @@ class CooMatrix:
         try:
             space = es.space_for(self.rows, self.columns)
         except es.SpaceAccessError:  # memory of the host, where the space in use is a device
-            at = (self.rows.to_numpy(), self.columns.to_numpy())
+            at = (elements_of(self.rows), elements_of(self.columns))
             bad = np.zeros(at[0].size, bool)
             for numbers, extent in zip(at, self.shape, strict=True):
                 bad |= (numbers < 0) | (numbers >= extent)
             return int(np.argmax(bad)) if bad.any() else None
         return first(self.nnz, space, _is_outside, self.rows, self.columns, *self.shape)
+
+    def __matmul__(self, x: Any) -> Any:
+        raise MatrixError(
+            "CooMatrix @ x: its elements are in any order, and to sort them takes longer than the "
+            "product; make it by rows once, A = matrix.to_crs(), and take A @ x."
+        )
+
+    def __copy__(self) -> CooMatrix:
+        return CooMatrix(self.rows, self.columns, self.values, self.shape, check=False)
+
+    @property
+    def T(self) -> CooMatrix:
+        """The transpose, which shares all arrays."""
+        return CooMatrix(self.columns, self.rows, self.values, self.shape[::-1], check=False)
 
     @property
     def nnz(self) -> int:
@@ -90,7 +111,9 @@ class CooMatrix:
         -----
         Blocks, for the number of entries must be known. Columns keep their dtype.
         """
+        check_not_waited_for("CooMatrix.to_crs")
         space = es.space_for(self.rows, self.columns, self.values)
+        only("to_crs", "sort")
         keys = keys_of(self.rows, self.columns, self.shape, space)
         values = es.array(self.values, space=space)
         return from_keys(keys, values, self.shape, self.columns.dtype, offsets, space)

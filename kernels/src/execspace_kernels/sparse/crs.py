@@ -13,14 +13,25 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, at_once, count_of, first, indices, on_space
+from ..arguments import (
+    as_view,
+    at_once,
+    check_not_waited_for,
+    count_of,
+    elements_of,
+    first,
+    indices,
+    on_space,
+    shown,
+)
 from ..errors import MatrixError
 from . import ports
+from .matrix import Matrix, Shared
 
 __all__ = ["CrsMatrix", "StaticCrsGraph"]
 
 
-class StaticCrsGraph:
+class StaticCrsGraph(Shared):
     """Which elements of a matrix are stored, by rows. It does not change.
 
     Parameters
@@ -52,6 +63,11 @@ class StaticCrsGraph:
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/containers/StaticCrsGraph.html
     """
 
+    _instead = (
+        "Pickle row_map and entries, each by to_numpy(), and num_cols, and make a StaticCrsGraph "
+        "of them where they arrive."
+    )
+
     def __init__(
         self,
         row_map: Any,
@@ -63,7 +79,7 @@ class StaticCrsGraph:
     ) -> None:
         starts = indices(row_map, "row_map", space)
         columns = indices(entries, "entries", space)
-        self._extents = starts.shape[0] - 1, _extent(num_cols, "num_cols"), columns.shape[0]
+        self._extents = starts.shape[0] - 1, count_of(num_cols, "num_cols", 0), columns.shape[0]
         if self.num_rows < 0:
             raise MatrixError("row_map is empty; expected one element more than there are rows.")
         if self.nnz > np.iinfo(starts.dtype).max:
@@ -79,11 +95,11 @@ class StaticCrsGraph:
 
     def _check(self) -> None:
         if not self._is_map():
-            raise MatrixError(_what_is_wrong(self.row_map.to_numpy(), self.nnz))
+            raise MatrixError(_what_is_wrong(elements_of(self.row_map), self.nnz))
         bad = self._outside()
         if bad is not None:
-            row = int(np.searchsorted(self.row_map.to_numpy(), bad, "right")) - 1
-            column = int(self.entries[bad : bad + 1].to_numpy()[0])
+            row = int(np.searchsorted(elements_of(self.row_map), bad, "right")) - 1
+            column = int(elements_of(self.entries[bad : bad + 1])[0])
             raise MatrixError(
                 f"entries: row {row} has an entry in column {column}; expected 0 to "
                 f"{self.num_cols - 1}, for there are {self.num_cols} columns."
@@ -92,7 +108,7 @@ class StaticCrsGraph:
     def _is_map(self) -> bool:
         """Whether the row map is one."""
         if self._is_elsewhere():
-            starts = self.row_map.to_numpy()
+            starts = elements_of(self.row_map)
             ends = starts[0] == 0 and starts[-1] == self.nnz
             return bool(ends and np.all(starts[1:] >= starts[:-1]))
         rows = self.num_rows + 1
@@ -101,7 +117,7 @@ class StaticCrsGraph:
     def _outside(self) -> int | None:
         """The first entry whose column lies outside, if there is one."""
         if self._is_elsewhere():
-            columns = self.entries.to_numpy()
+            columns = elements_of(self.entries)
             bad = np.flatnonzero((columns < 0) | (columns >= self.num_cols))
             return int(bad[0]) if bad.size else None
         return first(self.nnz, self.space, _is_outside, self.entries, self.num_cols)
@@ -208,14 +224,15 @@ class StaticCrsGraph:
             self._known["sorted"] = bad is None
         return bool(self._known["sorted"])
 
+    def __copy__(self) -> StaticCrsGraph:
+        return self  # it does not change
+
     def __repr__(self) -> str:
         return f"<StaticCrsGraph {self.num_rows} x {self.num_cols}, {self.nnz} entries>"
 
 
-class OfGraph(ABC):
+class OfGraph(Matrix, ABC):
     """What matrices of a graph have in common, whether it is one of elements or of blocks."""
-
-    __array_ufunc__ = None  # NumPy leaves `array @ matrix` to this class, which has none
 
     @classmethod
     def of(
@@ -277,9 +294,8 @@ class OfGraph(ABC):
         """Where functions run on it that name no space."""
         return es.space_for(self.row_map, self.entries, self.values)
 
-    def __matmul__(self, x: Any) -> es.View:
-        made: es.View = ports.multiply(self, x)
-        return made
+    def __copy__(self) -> Self:
+        return self.of(self.graph, self.values)
 
     def to_space(self, space: str | es.ExecutionSpace) -> Self:
         """The same matrix in memory that a space reaches; what it reaches already is shared."""
@@ -321,6 +337,11 @@ class CrsMatrix(OfGraph):
     >>> A.nnz, (A @ [1.0, 10.0]).to_numpy().tolist()
     (3, [20.0, 31.0])
     """
+
+    _instead = (
+        "For a copy take CrsMatrix.of(A.graph, execspace.array(A.values)). Pickle "
+        "sparse.to_scipy(A), and take sparse.as_crs of that where it arrives."
+    )
 
     def __init__(
         self,
@@ -372,6 +393,7 @@ class CrsMatrix(OfGraph):
 
     def to_numpy(self) -> Any:
         """All elements, zeros as well, as a NumPy array. Blocks."""
+        check_not_waited_for("CrsMatrix.to_numpy")
         starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
         dense = np.zeros(self.shape, self.dtype)
         np.add.at(dense, (np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns),
@@ -384,20 +406,13 @@ class CrsMatrix(OfGraph):
         return f"<CrsMatrix {rows} x {columns} of {self.dtype}, {self.nnz} entries, memory={where}>"
 
 
-def _extent(value: Any, what: str) -> int:
-    number = count_of(value, what, 0)
-    if number >= 2**63:
-        raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
-    return number
-
-
 def shape_of(shape: Any) -> tuple[int, int]:
     """Rows and columns; MatrixError for what is no such pair."""
     try:
         rows, columns = shape
     except (TypeError, ValueError):
-        raise MatrixError(f"shape={shape!r}; expected (rows, columns).") from None
-    return _extent(rows, "rows"), _extent(columns, "columns")
+        raise MatrixError(f"shape={shown(shape)}; expected (rows, columns).") from None
+    return count_of(rows, "shape: rows", 0), count_of(columns, "shape: columns", 0)
 
 
 def check_floats(elements: es.View) -> None:

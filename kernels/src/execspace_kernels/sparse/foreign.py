@@ -12,6 +12,7 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import check_not_waited_for
 from ..errors import MatrixError
 from . import ports
 from .bsr import BsrMatrix, to_bsr
@@ -149,6 +150,7 @@ def to_scipy(A: CrsMatrix | BsrMatrix) -> Any:
     """
     from scipy.sparse import bsr_array, csr_array
 
+    check_not_waited_for("to_scipy")
     make = bsr_array if isinstance(A, BsrMatrix) else csr_array
     A = A if isinstance(A, BsrMatrix) else as_crs(A)
     if A.dtype == np.float16:
@@ -166,6 +168,7 @@ def to_torch(A: CrsMatrix | BsrMatrix) -> Any:
     place added. Blocks."""
     import torch
 
+    check_not_waited_for("to_torch")
     A = A if isinstance(A, BsrMatrix) else as_crs(A)
     if not A.graph.is_sorted():  # which PyTorch wants
         A = _sorted(A)

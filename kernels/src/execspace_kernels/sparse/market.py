@@ -17,6 +17,7 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import check_not_waited_for
 from ..errors import MatrixError
 from .coo import CooMatrix
 from .crs import CrsMatrix
@@ -56,6 +57,7 @@ def read_matrix_market(path: Path, *, space: str | es.ExecutionSpace | None = No
     from scipy.io import mmread
     from scipy.sparse import coo_array
 
+    check_not_waited_for("read_matrix_market")
     name = _name(path, "read_matrix_market")
     try:
         with closing(_opened(name)) as file:
@@ -140,6 +142,7 @@ def write_matrix_market(path: Path, A: CrsMatrix, *, comment: str = "") -> None:
     """
     from scipy.io import mmwrite
 
+    check_not_waited_for("write_matrix_market")
     name = _name(path, "write_matrix_market")
     matrix = to_scipy(A)
     digits = np.finfo(matrix.dtype).precision + 2

@@ -14,11 +14,20 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import check_apart, check_takes, first, indices, on_space, result
+from ..arguments import (
+    check_apart,
+    check_not_waited_for,
+    check_takes,
+    number_of,
+    result,
+    shown,
+)
+from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
 from .rows import made, offsets_for, sort, summed
+from .selections import Columns, Selection, new_number, rows_of
 
 __all__ = [
     "block_diagonal",
@@ -30,7 +39,6 @@ __all__ = [
 ]
 
 Space = str | es.ExecutionSpace | None
-Selection = slice | es.View | Any
 
 
 def submatrix(
@@ -63,69 +71,30 @@ def submatrix(
 
     Notes
     -----
-    Blocks, for the number of entries must be known.
+    Blocks, for the number of entries must be known. Takes memory in proportion to rows, columns
+    and entries that are taken, and to the entries of A, not to its columns.
     """
+    check_not_waited_for("submatrix")
     A = as_crs(A)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     m, n = A.shape
-    chosen = _selected(rows, m, "rows", where)
+    chosen = rows_of(rows, m, where)
     count = chosen.shape[0]
-    new, width, ascend = _renumbered(columns, n, where)
+    taken = Columns.of(columns, n, A.nnz, where)
     every = es.RangePolicy(count, space=where)
     counts = es.View(count, np.int64, label="counts", space=where, initialize=False)
-    es.parallel_for(every, _count_chosen, A.row_map, A.entries, chosen, new, counts)
+    es.parallel_for(every, _count_chosen, A.row_map, A.entries, chosen, counts, *taken.args)
     # Rows that come several times may have more entries together than the row map can count.
     row_map, nnz = summed(counts, np.int64, where)
     offsets = np.result_type(A.row_map.dtype, offsets_for(nnz, None))
     row_map = es.array(row_map, offsets, space=where)
     entries, values = made(nnz, A.entries.dtype, A.dtype, where)
     es.parallel_for(
-        every, _take_chosen, A.row_map, A.entries, A.values, chosen, new, row_map, entries, values,
-        label="submatrix",
+        every, _take_chosen, A.row_map, A.entries, A.values, chosen, row_map, entries, values,
+        *taken.args, label="submatrix",
     )  # fmt: skip
-    found = CrsMatrix.of(StaticCrsGraph(row_map, entries, width, check=False), values)
-    return sort(found) if not ascend and A.graph.is_sorted() else found
-
-
-def _selected(selection: Selection, extent: int, what: str, space: es.ExecutionSpace) -> es.View:
-    """Numbers of rows or columns, all within a matrix."""
-    if isinstance(selection, slice):
-        try:
-            numbers = range(*selection.indices(extent))
-        except (TypeError, ValueError) as error:
-            raise MatrixError(f"submatrix: {what}={selection!r}: {error}.") from None
-        chosen = es.View(len(numbers), np.int64, label=what, space=space, initialize=False)
-        every = es.RangePolicy(len(numbers), space=space)
-        es.parallel_for(every, _numbered, chosen, numbers.start, numbers.step)
-        return chosen
-    chosen = on_space(indices(selection, f"submatrix: {what}", space), space)
-    bad = first(chosen.shape[0], space, _is_outside, chosen, extent)
-    if bad is not None:
-        number = int(chosen[bad : bad + 1].to_numpy()[0])
-        raise MatrixError(
-            f"submatrix: {what}[{bad}] is {number}; expected 0 to {extent - 1}, for the matrix has "
-            f"{extent} {what}."
-        )
-    return chosen
-
-
-def _renumbered(
-    columns: Selection, extent: int, space: es.ExecutionSpace
-) -> tuple[es.View, int, bool]:
-    """For each column its new number, -1 without one; how many there are; whether they ascend."""
-    chosen = _selected(columns, extent, "columns", space)
-    width = chosen.shape[0]
-    new = es.full(extent, -1, np.int64, space=space)
-    every = es.RangePolicy(width, space=space)
-    es.parallel_for(every, _renumber, chosen, new)
-    twice = first(width, space, _is_taken, chosen, new)
-    if twice is not None:
-        number = int(chosen[twice : twice + 1].to_numpy()[0])
-        raise MatrixError(
-            f"submatrix: column {number} comes more than once; expected each once at most. Rows "
-            f"may: take those of the transpose."
-        )
-    return new, width, first(width, space, _descends, chosen) is None
+    found = CrsMatrix.of(StaticCrsGraph(row_map, entries, taken.width, check=False), values)
+    return sort(found) if not taken.ascend and A.graph.is_sorted() else found
 
 
 def tril(A: CrsMatrix | Any, k: int = 0, *, space: Space = None) -> CrsMatrix:
@@ -163,18 +132,21 @@ def drop(A: CrsMatrix | Any, tolerance: float = 0.0, *, space: Space = None) -> 
     """
     real = isinstance(tolerance, int | float | np.floating | np.integer)
     if not real or not tolerance >= 0:
-        raise MatrixError(f"drop: tolerance={tolerance!r}; expected a number of 0 or more.")
+        raise MatrixError(f"drop: tolerance={shown(tolerance)}; expected a number of 0 or more.")
+    tolerance = number_of(tolerance, "drop: tolerance")
     return _kept(A, "drop", "large", float(tolerance), space)
 
 
 def _kept(A: CrsMatrix | Any, what: str, which: str, bound: Any, space: Space) -> CrsMatrix:
     """The elements that meet a condition."""
+    check_not_waited_for(what)
     A = as_crs(A)
     if which != "large" and (isinstance(bound, bool) or not isinstance(bound, int | np.integer)):
-        raise MatrixError(f"{what}: k={bound!r}; expected an integer.")
+        raise MatrixError(f"{what}: k={shown(bound)}; expected an integer.")
     if which != "large":
         bound = max(-A.shape[0], min(int(bound), A.shape[1]))  # beyond these all are the same
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
+    only(what, "rows")
     m, n = A.shape
     every = es.RangePolicy(m, space=where)
     counts = es.View(m, A.row_map.dtype, label="counts", space=where, initialize=False)
@@ -223,8 +195,9 @@ def block_diagonal(
     whole = isinstance(block, int | np.integer) and not isinstance(block, bool) and block >= 1
     if m != n or not whole or m % block:
         raise MatrixError(
-            f"block_diagonal: block={block!r} for a matrix of {m} x {n}; expected a square matrix, "
-            f"and a number of rows that divides its own. Blocks of other sizes: extract_blocks."
+            f"block_diagonal: block={shown(block)} for a matrix of {m} x {n}; expected a square "
+            f"matrix, and a number of rows that divides its own. Blocks of other sizes: "
+            f"extract_blocks."
         )
     size = int(block)
     used = [A.row_map, A.entries, A.values]
@@ -236,6 +209,7 @@ def block_diagonal(
         check_apart(
             "block_diagonal", found, the_values=A.values, row_map=A.row_map, entries=A.entries
         )
+    only("block_diagonal", "rows")
     es.parallel_for(
         es.RangePolicy(m, space=where), _of_blocks, A.row_map, A.entries, A.values, found, size,
         label="block_diagonal",
@@ -279,6 +253,7 @@ def extract_blocks(
     Blocks, for the numbers of entries must be known. Takes three launches, however many blocks
     there are. Kokkos Kernels: `kk_extract_diagonal_blocks_crsmatrix_sequential`.
     """
+    check_not_waited_for("extract_blocks")
     A = as_crs(A)
     m, n = A.shape
     try:
@@ -289,10 +264,11 @@ def extract_blocks(
         good = False
     if m != n or not good:
         raise MatrixError(
-            f"extract_blocks: starts={starts!r} for a matrix of {m} x {n}; expected a square "
+            f"extract_blocks: starts={shown(starts)} for a matrix of {m} x {n}; expected a square "
             f"matrix, and numbers that ascend from 0 to its extent."
         )
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
+    only("extract_blocks", "rows")
     bounds = bounds.astype(np.int64)
     at = es.array(bounds, space=where)
     count = bounds.size - 1
@@ -324,40 +300,24 @@ def extract_blocks(
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _numbered(k: int, chosen: Any, start: Any, step: Any) -> None:
-    chosen[k] = start + k * step
-
-
-def _is_outside(k: int, chosen: Any, extent: Any) -> Any:
-    return chosen.extent(0) if 0 <= chosen[k] < extent else k
-
-
-def _renumber(k: int, chosen: Any, new: Any) -> None:
-    es.atomic_max(new, chosen[k], k)
-
-
-def _is_taken(k: int, chosen: Any, new: Any) -> Any:
-    return chosen.extent(0) if new[chosen[k]] == k else k
-
-
-def _descends(k: int, chosen: Any) -> Any:
-    return k if k > 0 and chosen[k] <= chosen[k - 1] else chosen.extent(0)
-
-
-def _count_chosen(i: int, row_map: Any, entries: Any, rows: Any, new: Any, counts: Any) -> None:
+def _count_chosen(
+    i: int, row_map: Any, entries: Any, rows: Any, counts: Any, keys: Any, new: Any, start: Any,
+    step: Any, sign: Any, width: Any, kind: Any,
+) -> None:  # fmt: skip
     count = 0
     for k in range(row_map[rows[i]], row_map[rows[i] + 1]):
-        count += 1 if new[entries[k]] >= 0 else 0
+        column = new_number(entries[k], keys, new, start, step, sign, width, kind)
+        count += 1 if column >= 0 else 0
     counts[i] = count
 
 
 def _take_chosen(
-    i: int, row_map: Any, entries: Any, values: Any, rows: Any, new: Any, to_map: Any,
-    to_entries: Any, to_values: Any,
+    i: int, row_map: Any, entries: Any, values: Any, rows: Any, to_map: Any, to_entries: Any,
+    to_values: Any, keys: Any, new: Any, start: Any, step: Any, sign: Any, width: Any, kind: Any,
 ) -> None:  # fmt: skip
     at = to_map[i]
     for k in range(row_map[rows[i]], row_map[rows[i] + 1]):
-        column = new[entries[k]]
+        column = new_number(entries[k], keys, new, start, step, sign, width, kind)
         if column >= 0:
             to_entries[at] = column
             to_values[at] = values[k]

@@ -6,5 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 multiply: Callable[..., Any]  # spmv
+multiply_matrices: Callable[..., Any]  # spgemm
 transpose: Callable[..., Any]
 as_crs: Callable[..., Any]

@@ -12,7 +12,8 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, check_apart, check_takes, result
+from ..arguments import at_once, check_apart, check_not_waited_for, check_takes, result
+from ..decisions import only
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph
@@ -25,6 +26,7 @@ def sort(A: CrsMatrix) -> CrsMatrix:
     A = ports.as_crs(A)
     space = A.space
     A.graph.check_settled("sort")
+    only("sort", "sort")
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
     es.sort_by_key(keys, values, space=space)
@@ -36,8 +38,10 @@ def sort(A: CrsMatrix) -> CrsMatrix:
 
 def sort_and_merge(A: CrsMatrix) -> CrsMatrix:
     """A new matrix whose columns ascend in each row, elements at one place added. Blocks."""
+    check_not_waited_for("sort_and_merge")
     A = ports.as_crs(A)
     space = A.space
+    only("sort_and_merge", "sort")
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
     return from_keys(keys, values, A.shape, A.entries.dtype, A.row_map.dtype, space)
@@ -53,6 +57,7 @@ def transpose(A: CrsMatrix, *, conjugate: bool = False) -> CrsMatrix:
     """
     A = ports.as_crs(A)
     space = A.space
+    only("transpose", "sort")
     graph, order = transposed(A.graph, space)
     values = es.View(A.nnz, A.dtype, label="values", space=space, initialize=False)
     every = es.RangePolicy(A.nnz, space=space)
@@ -103,6 +108,7 @@ def diagonal(A: CrsMatrix, *, out: Any = None) -> es.View:
     check_takes("diagonal", found, A.dtype)
     if out is not None:
         check_apart("diagonal", found, the_values=A.values, row_map=A.row_map, entries=A.entries)
+    only("diagonal", "rows")
     es.parallel_for(
         es.RangePolicy(n, space=space), _diagonal, A.row_map, A.entries, A.values, found
     )
@@ -126,7 +132,9 @@ def keys_of(
     num_rows, num_cols = shape
     if num_rows and num_cols > np.iinfo(np.int64).max // num_rows:
         raise MatrixError(
-            f"a matrix of {num_rows} x {num_cols} has more places than an int64 can count."
+            f"a matrix of {num_rows} x {num_cols} has more places than an int64 can count, and its "
+            f"elements are sorted by these; expected fewer rows or columns: take parts of it by "
+            f"sparse.submatrix."
         )
     n = rows.shape[0]
     keys = es.View(n, np.int64, label="keys", space=space, initialize=False)

@@ -14,6 +14,8 @@ import numpy as np
 
 import execspace as es
 
+from ..arguments import at_once, number_of
+from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
@@ -33,17 +35,19 @@ class SpAddHandle:
         Of the sum; its columns ascend in each row.
     algorithm : {"merge", "sort"}
         What was done: "sort" where an input has rows whose columns do not ascend or come twice.
+    why : str
     """
 
     def __init__(
         self,
         graph: StaticCrsGraph,
-        algorithm: str,
+        decision: Decision,
         parts: tuple[es.View, es.View],
         graphs: tuple[StaticCrsGraph, StaticCrsGraph],
         space: es.ExecutionSpace,
     ) -> None:
-        self.graph, self.algorithm, self.space = graph, algorithm, space
+        self.graph, self.space = graph, space
+        self.algorithm, self.why = decision.algorithm, decision.why
         self._parts, self._graphs = parts, graphs
 
     def __repr__(self) -> str:
@@ -61,8 +65,9 @@ def spadd(
 ) -> CrsMatrix:
     """alpha A + beta B, a new matrix whose columns ascend in each row.
 
-    Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
-    two phases; `vendor` is that of `spmv`.
+    Elements that cancel are stored as zeros; a vendor's library may leave them out, so that entries
+    depend on values. Parameters, errors and what blocks are those of the two phases; `vendor` is
+    that of `spmv`.
 
     Examples
     --------
@@ -74,15 +79,16 @@ def spadd(
     """
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
-    _dtype(A, B, alpha, beta)  # which refuses what is no number
+    alpha, beta = number_of(alpha, "spadd: alpha"), number_of(beta, "spadd: beta")
     library = chosen_vendor("spadd", vendor, where, lambda: shapes_of(A, B), A, B, alpha, beta)
     if library is not None:
         return of_library(library.spadd(A, B, alpha, beta), A.shape)
-    if not (A.graph.is_sorted() and B.graph.is_sorted()):
-        handle = _sorted(A.graph, B.graph, columns, offsets, where)
+    decision = _decided(A.graph, B.graph)
+    if decision.algorithm == "sort":
+        handle = at_once(_sorted, A.graph, B.graph, columns, offsets, decision, where)
         return spadd_numeric(handle, A, B, alpha=alpha, beta=beta)
     # Both phases in one: nobody wants to know of which entries each is the sum.
-    row_map, nnz = _counted(A.graph, B.graph, offsets, where)
+    row_map, nnz = at_once(_counted, A.graph, B.graph, offsets, where)
     entries, values = (
         es.View(nnz, dtype, label=label, space=where, initialize=False)
         for dtype, label in ((columns, "entries"), (_dtype(A, B, alpha, beta), "values"))
@@ -91,13 +97,11 @@ def spadd(
         es.RangePolicy(A.shape[0], space=where), _merge, A.row_map, A.entries, A.values, B.row_map,
         B.entries, B.values, row_map, entries, values, A.shape[1], alpha, beta, label="spadd merge",
     )  # fmt: skip
-    return CrsMatrix.of(StaticCrsGraph(row_map, entries, A.shape[1], check=False), values)
+    graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
+    return CrsMatrix.of(graph.pending(), values)
 
 
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
-    for what, number in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(number, int | float | complex | np.number):
-            raise MatrixError(f"spadd: {what}={number!r}; expected a number.")
     complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
     return np.result_type(A.dtype, B.dtype, *complexes)
 
@@ -125,9 +129,21 @@ def spadd_symbolic(
     """
     A, B = as_crs(A), as_crs(B)
     where, columns, offsets = _begun(A, B, space)
-    if A.graph.is_sorted() and B.graph.is_sorted():
-        return _merged(A.graph, B.graph, columns, offsets, where)
-    return _sorted(A.graph, B.graph, columns, offsets, where)
+    decision = _decided(A.graph, B.graph)
+    make = _merged if decision.algorithm == "merge" else _sorted
+    handle: SpAddHandle = at_once(make, A.graph, B.graph, columns, offsets, decision, where)
+    return handle
+
+
+def _decided(a: StaticCrsGraph, b: StaticCrsGraph) -> Decision:
+    """How to add: rows in any order are sorted."""
+    for graph in (a, b):
+        graph.check_settled("spadd")
+    for name, graph in (("A", a), ("B", b)):
+        if not graph.is_sorted():
+            why = f"columns of {name} do not ascend in each row, or come twice"
+            return decided("spadd", "sort", why)
+    return decided("spadd", "merge", "columns of both ascend in each row")
 
 
 def _begun(
@@ -146,8 +162,9 @@ def _begun(
 
 
 def _merged(
-    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
-) -> SpAddHandle:
+    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, decision: Decision,
+    space: es.ExecutionSpace,
+) -> SpAddHandle:  # fmt: skip
     rows = es.RangePolicy(a.num_rows, space=space)
     row_map, nnz = _counted(a, b, offsets, space)
     entries, left, right = (
@@ -161,7 +178,7 @@ def _merged(
         a.num_cols, label="spadd merge",
     )  # fmt: skip
     graph = StaticCrsGraph(row_map, entries, a.num_cols, check=False)
-    return SpAddHandle(graph, "merge", (left, right), (a, b), space)
+    return SpAddHandle(graph, decision, (left, right), (a, b), space)
 
 
 def _counted(
@@ -178,8 +195,9 @@ def _counted(
 
 
 def _sorted(
-    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
-) -> SpAddHandle:
+    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, decision: Decision,
+    space: es.ExecutionSpace,
+) -> SpAddHandle:  # fmt: skip
     shape = a.num_rows, a.num_cols
     total = a.nnz + b.nnz
     keys = es.View(total, np.int64, label="keys", space=space, initialize=False)
@@ -187,7 +205,7 @@ def _sorted(
         own = keys_of(row_numbers(graph, space), graph.entries, shape, space)
         es.deep_copy(part, own, instance=space)
     graph, order, starts = merged_keys(keys, shape, columns, offsets, space)
-    return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
+    return SpAddHandle(graph, decision, (starts, order), (a, b), space)
 
 
 def spadd_numeric(
@@ -226,6 +244,9 @@ def spadd_numeric(
     Asynchronous where the space is: one launch.
     """
     A, B = as_crs(A), as_crs(B)
+    alpha, beta = (
+        number_of(x, f"spadd_numeric: {name}") for x, name in ((alpha, "alpha"), (beta, "beta"))
+    )
     check_handle("spadd_numeric", handle, SpAddHandle, "spadd_symbolic")
     for name, given, graph in zip("AB", (A, B), handle._graphs, strict=True):
         check_graph("spadd_numeric", name, given, graph, "spadd_symbolic")

@@ -4,6 +4,7 @@ Algorithms
     dense: few workers, each with arrays of all columns, see `spgemm_hosts`.
     hash: rows of few products are merged; others have teams with tables in scratch memory, see
     `spgemm_devices`.
+Where B has far more columns than entries, both see those that have entries, with new numbers.
 Both sum in the order of A's entries, so they give the same bits in each run.
 """
 
@@ -16,19 +17,31 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, at_once, choice, first, in_turns
+from ..arguments import (
+    MANY,
+    Space,
+    at_once,
+    check_not_recorded,
+    choice,
+    elements_of,
+    first,
+    in_turns,
+    number_of,
+)
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
-from . import spgemm_devices, spgemm_hosts
+from . import ports, spgemm_devices, spgemm_hosts
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import merged_graph, offsets_for, summed, sums_of
+from .selections import is_wide, numbered_anew, numbered_back
 
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
 
 ALGORITHMS = ("auto", "dense", "hash")
+_NONE, _SEVERAL = -1, -2  # entries of a row on the diagonal
 
 
 class SpGemmHandle:
@@ -70,9 +83,12 @@ class SpGemmHandle:
             at_once(es.parallel_for, every, _own_entries, a.row_map, a.entries, own)
             bad = first(a.num_rows, space, _is_missing, own)
             if bad is not None:
+                none = int(elements_of(own[bad : bad + 1])[0]) == _NONE
                 raise MatrixError(
-                    f"spgemm_jacobi: row {bad} of A has no entry on the diagonal; expected one in "
+                    f"spgemm_jacobi: row {bad} of A has "
+                    f"{'no entry' if none else 'several entries'} on the diagonal; expected one in "
                     f"each row."
+                    f"{'' if none else ' sparse.sort_and_merge(A) adds those at one place.'}"
                 )
             self._own = own
         return self._own
@@ -104,8 +120,9 @@ def spgemm(
 ) -> CrsMatrix:
     """The product A B, a new matrix whose columns ascend in each row.
 
-    Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
-    two phases; `vendor` is that of `spmv`.
+    Elements that cancel are stored as zeros; a vendor's library may leave them out, so that entries
+    depend on values. Parameters, errors and what blocks are those of the two phases; `vendor` is
+    that of `spmv`.
 
     Examples
     --------
@@ -124,6 +141,9 @@ def spgemm(
     if library is not None:
         return of_library(library.spgemm(A, B), (A.shape[0], B.shape[1]))
     return spgemm_numeric(spgemm_symbolic(A, B, algorithm=algorithm, space=space), A, B)
+
+
+ports.multiply_matrices = spgemm
 
 
 def spgemm_symbolic(
@@ -168,7 +188,10 @@ def spgemm_symbolic(
     for matrix in (A, B):
         matrix.graph.check_settled("spgemm")
     where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
-    decision = decided("spgemm", *_chosen(algorithm, where))
+    name, why = _chosen(algorithm, where)
+    if is_wide(B.graph):
+        why += "; columns get numbers of their own, for B has many more than entries"
+    decision = decided("spgemm", name, why)
     return at_once(_symbolic, A.graph, B.graph, decision, where)  # type: ignore[no-any-return]
 
 
@@ -184,8 +207,9 @@ def _symbolic(
     a: StaticCrsGraph, b: StaticCrsGraph, decision: Decision, space: es.ExecutionSpace
 ) -> SpGemmHandle:
     with es.use_space(space):
-        merged = None if b.is_sorted() else merged_graph(b, space)
-        used = b if merged is None else merged[0]
+        narrow, columns = (b, None) if not is_wide(b) else numbered_anew(b, space)
+        merged = None if narrow.is_sorted() else merged_graph(narrow, space)
+        used = narrow if merged is None else merged[0]
         m = a.num_rows
         rows = es.RangePolicy(m, space=space)
         prefix = es.View(m + 1, np.int64, label="products", space=space)
@@ -207,9 +231,10 @@ def _symbolic(
         entries = es.View(nnz, b.entries.dtype, label="entries", space=space, initialize=False)
         if nnz:
             fill(row_map, entries)
-        graph = StaticCrsGraph(row_map, entries, b.num_cols, check=False)
+        found = StaticCrsGraph(row_map, entries, used.num_cols, check=False)
+        graph = found if columns is None else numbered_back(found, columns, b.num_cols, space)
         graph._known["sorted"] = True
-        return SpGemmHandle(graph, decision, total, (a, b), merged, numeric(graph), space)
+        return SpGemmHandle(graph, decision, total, (a, b), merged, numeric(found), space)
 
 
 def _chosen(algorithm: str, space: es.ExecutionSpace) -> tuple[str, str]:
@@ -351,7 +376,8 @@ def spgemm_jacobi(
     C : CrsMatrix, optional
         What a call with this handle returned: its values are replaced.
     check : bool, default True
-        Look whether there are zeros on the diagonal, which blocks.
+        Look whether there are zeros on the diagonal, which blocks, and cannot be recorded in a
+        graph.
     algorithm, space
         As of `spgemm_symbolic`.
 
@@ -369,8 +395,7 @@ def spgemm_jacobi(
     https://kokkos.org/kokkos-kernels/docs/API/sparse/spgemm_jacobi.html
     """
     A, B = as_crs(A), as_crs(B)
-    if not isinstance(omega, int | float | complex | np.number):
-        raise MatrixError(f"spgemm_jacobi: omega={omega!r}; expected a number.")
+    omega = number_of(omega, "spgemm_jacobi: omega")
     if A.shape[0] != A.shape[1]:
         raise MatrixError(
             f"spgemm_jacobi: A is {A.shape[0]} x {A.shape[1]}; expected as many rows as columns."
@@ -381,6 +406,8 @@ def spgemm_jacobi(
     if np.iscomplexobj(omega):
         dtype = np.result_type(dtype, np.complex64)
     C = _fitting("spgemm_jacobi", handle, A, B, C, dtype)
+    if check:
+        check_not_recorded("spgemm_jacobi")
     own = handle.own()
     if check:
         bad = first(A.shape[0], handle.space, _is_zero, own, A.values)
@@ -415,10 +442,10 @@ def _products(i: int, before: Any, final: Any, a_map: Any, a: Any, b_map: Any, p
 
 
 def _own_entries(i: int, row_map: Any, entries: Any, own: Any) -> None:
-    own[i] = -1
+    own[i] = _NONE
     for k in range(row_map[i], row_map[i + 1]):
         if entries[k] == i:
-            own[i] = k if own[i] == -1 else np.int64(-2)
+            own[i] = k if own[i] == _NONE else np.int64(_SEVERAL)
 
 
 def _is_missing(i: int, own: Any) -> Any:

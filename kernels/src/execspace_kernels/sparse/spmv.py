@@ -1,7 +1,8 @@
 """spmv: y = beta y + alpha op(A) x, for one vector or several.
 
 Algorithms
-    rows: a work item for each row (and vector); all that a host needs, and short rows of a device.
+    rows: a work item for each row (and vector), for short rows of a device; all that a host needs,
+    whose work items take several vectors at once, see `spmv_columns`.
     stream: a team takes some rows, see `spmv_teams`; rows that do not fit into its memory it sums
     together.
     balanced: a team takes so many entries, whatever rows they are of.
@@ -19,7 +20,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, check_apart, choice, overlap, result, vector
+from ..arguments import (
+    MANY,
+    as_view,
+    check_apart,
+    choice,
+    is_int64,
+    number_of,
+    overlap,
+    result,
+    vector,
+)
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -29,6 +40,7 @@ from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
+from .spmv_columns import several
 from .spmv_teams import Launch, balanced, conjugated, is_skewed, keep, product, stream
 from .structured import StencilMatrix
 from .structured_spmv import STENCIL_ALGORITHMS, product_of_stencils
@@ -115,7 +127,7 @@ def spmv(
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
     plain = type(A) in _FORMATS and type(x) is es.View and type(out) is es.View
-    if plain and not is_explained():
+    if plain and _fits(alpha) and _fits(beta) and not is_explained():
         try:
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
         except TypeError:  # something that has no hash, which is refused below
@@ -136,11 +148,12 @@ def spmv(
     if out is not None:
         used.append(as_view(out, "spmv: out"))
     where = es.space_for(*used, space=space)
+    alpha, beta = number_of(alpha, "spmv: alpha"), number_of(beta, "spmv: beta")
     dtype = np.result_type(A.dtype, source.dtype)
     if out is None and np.iscomplexobj(alpha):
         dtype = np.result_type(dtype, np.complex64)
     y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
-    _check_numbers(dtype, y, alpha, beta)
+    _check_kinds(dtype, y, alpha, beta)
     if out is not None:
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
@@ -237,13 +250,19 @@ def _launch(
         return launch
     chosen, why = _chosen(algorithm, A, x, flipped, space)
     decided("spmv", chosen, why)
+    if chosen != "rows":
+        A.graph.check_settled("spmv")
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
+    # Where there are fewer rows than threads, each vector is for a thread.
+    at_once = y.rank == 2 and y.shape[1] > 1 and space.concurrency <= min(MANY, y.shape[0])
     every: Any = es.RangePolicy(y.shape[0], space=space)
     if y.rank == 2:
         every = es.MDRangePolicy(y.shape, space=space)
     if chosen == "gather":
         graph, order = transposed(A.graph, space)
+        if at_once:
+            return several(graph, order, x, y, space, how, conj, "spmv gather")
         by_column = _column if y.rank == 1 else _columns
 
         def gather(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
@@ -253,6 +272,8 @@ def _launch(
             )  # fmt: skip
 
         return gather
+    if at_once:
+        return several(A.graph, None, x, y, space, how, conj, "spmv rows")
     by_row = _row if y.rank == 1 else _rows
 
     def rows(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
@@ -267,11 +288,13 @@ def _launch(
 ports.multiply = spmv
 
 
-def _check_numbers(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
-    """Raise MatrixError for what is no number, ViewError for complex ones with a real vector."""
-    for what, number in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(number, int | float | complex | np.number):
-            raise MatrixError(f"spmv: {what}={number!r}; expected a number.")
+def _fits(number: Any) -> bool:
+    """Whether kernels take it as it is: integers of Python may be too large."""
+    return type(number) is float or not isinstance(number, int) or is_int64(number)
+
+
+def _check_kinds(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
+    """Raise ViewError for complex numbers with a real vector."""
     if y.dtype.kind not in "fc":
         raise es.ViewError(
             f"spmv: out is View '{y.label}' of {y.dtype}; expected real or complex floats."
@@ -309,6 +332,7 @@ def _chosen(
         return "rows", f"space '{space.name}' has no teams"
     if space.concurrency <= MANY:
         return "rows", f"space '{space.name}' runs few work items at once"
+    A.graph.check_settled("spmv")
     if is_skewed(A, x.dtype.itemsize):
         return "balanced", "some rows are too long for a team that takes whole rows"
     if x.rank == 2:

@@ -25,6 +25,7 @@ from ..arguments import (
     check_not_recorded,
     check_takes,
     choice,
+    elements_of,
     first,
     in_turns,
     result,
@@ -426,8 +427,8 @@ def check_triangle(graph: StaticCrsGraph, lower: bool, space: es.ExecutionSpace)
     n = graph.num_rows
     row = first(n, space, kernels.beyond, graph.row_map, graph.entries, side)
     if row is not None:
-        begin, end = map(int, graph.row_map[row : row + 2].to_numpy())
-        columns = graph.entries[begin:end].to_numpy()
+        begin, end = map(int, elements_of(graph.row_map[row : row + 2]))
+        columns = elements_of(graph.entries[begin:end])
         column = int(columns[columns > row][0] if lower else columns[columns < row][0])
         other = "upper" if lower else "lower"
         raise MatrixError(

@@ -11,6 +11,7 @@ import numpy as np
 
 import execspace as es
 
+from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
@@ -40,6 +41,7 @@ def vstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMa
     Asynchronous where the space is.
     """
     parts = _stacked(matrices, "vstack", 1)
+    only("vstack", "rows")
     where, offsets, columns, dtype = _common(parts, parts[0].shape[1], space)
     m, nnz = sum(A.shape[0] for A in parts), sum(A.nnz for A in parts)
     row_map = es.View(m + 1, offsets, label="row_map", space=where)
@@ -62,6 +64,7 @@ def vstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMa
 def hstack(matrices: Sequence[CrsMatrix | Any], *, space: Space = None) -> CrsMatrix:
     """Matrices side by side, a new one. As `vstack`, of as many rows each."""
     parts = _stacked(matrices, "hstack", 0)
+    only("hstack", "rows")
     n = sum(A.shape[1] for A in parts)
     where, offsets, columns, dtype = _common(parts, n, space)
     m, nnz = parts[0].shape[0], sum(A.nnz for A in parts)

@@ -17,10 +17,11 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, first, on_space
+from ..arguments import MANY, as_view, check_not_waited_for, first, is_int64, on_space, shown
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph, check_floats
+from .matrix import Matrix
 from .rows import offsets_for, summed
 
 __all__ = ["StencilMatrix"]
@@ -31,7 +32,7 @@ Extents = tuple[int, int, int]
 STEPS: Steps = tuple((i, j, k) for i, j, k in product((-1, 0, 1), repeat=3))
 
 
-class StencilMatrix:
+class StencilMatrix(Matrix):
     """A square matrix of a stencil on a grid, of 3 points in one dimension, 5 or 9 in two, 7 or 27
     in three.
 
@@ -71,7 +72,10 @@ class StencilMatrix:
     [1.0, 0.0, 0.0, 1.0]
     """
 
-    __array_ufunc__ = None  # as of CrsMatrix
+    _instead = (
+        "For a copy take StencilMatrix(execspace.array(S.values), S.extents). Pickle "
+        "S.values.to_numpy() and S.extents, and make a StencilMatrix of them where they arrive."
+    )
 
     def __init__(
         self,
@@ -118,6 +122,7 @@ class StencilMatrix:
         MatrixError
             If `A` is no such matrix: the message has the first row that is not.
         """
+        check_not_waited_for("StencilMatrix.from_crs")
         A, grid = ports.as_crs(A), _grid(extents)
         n = prod(grid)
         if A.shape != (n, n):
@@ -209,12 +214,27 @@ class StencilMatrix:
         """Where functions run on it that name no space."""
         return es.space_for(self.values)
 
-    def __matmul__(self, x: Any) -> es.View:
-        made: es.View = ports.multiply(self, x)
-        return made
+    @property
+    def T(self) -> StencilMatrix:
+        """The transpose, a new matrix of the same grid, stencil and layout of values."""
+        source, space = self.values, self.space
+        layout = "left" if source.rank == 2 and source.layout == "left" else "right"
+        values = es.View(
+            source.shape, self.dtype, label="values", space=space, layout=layout, initialize=False
+        )
+        if source.rank == 1:
+            every = es.RangePolicy(self.points, space=space)
+            es.parallel_for(every, _reversed, source, values, label="transpose")
+        else:
+            every = es.RangePolicy(self.shape[0], space=space)
+            es.parallel_for(
+                every, _transposed, source, values, *self.grid, self.form, label="transpose"
+            )
+        return StencilMatrix(values, self.extents)
 
     def to_crs(self) -> CrsMatrix:
         """The matrix by rows. Blocks."""
+        check_not_waited_for("StencilMatrix.to_crs")
         space, n, nnz = self.space, self.shape[0], self.nnz
         every = es.RangePolicy(n, space=space)
         counts = es.View(n, np.int32, label="counts", space=space, initialize=False)
@@ -226,6 +246,9 @@ class StencilMatrix:
         )
         es.parallel_for(every, _given, row_map, entries, values, self.values, *self.grid, self.form)
         return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), values)
+
+    def __copy__(self) -> StencilMatrix:
+        return StencilMatrix(self.values, self.extents)
 
     def to_space(self, space: str | es.ExecutionSpace) -> StencilMatrix:
         """The same matrix in memory that a space reaches; what it reaches already is shared."""
@@ -249,7 +272,11 @@ def _grid(extents: Any) -> tuple[int, ...]:
     except TypeError:
         found = ()
     if not 1 <= len(found) <= 3 or min(found) < 0:
-        raise MatrixError(f"extents={extents!r}; expected 1 to 3 numbers of grid points.")
+        raise MatrixError(f"extents={shown(extents)}; expected 1 to 3 numbers of grid points.")
+    if not all(map(is_int64, (*found, prod(found)))):
+        raise MatrixError(
+            f"extents={shown(extents)}; expected grid points that an int64 can count."
+        )
     return found
 
 
@@ -363,6 +390,25 @@ def _taken(
                 if is_step(a, b, c, form) and is_inside(i + a, j + b, k + c, m, n, p):
                     values[row, place(a, b, c, form)] = elements[at]
                     at += 1
+
+
+def _reversed(s: int, source: Any, values: Any) -> None:
+    values[s] = source[values.extent(0) - 1 - s]
+
+
+def _transposed(row: int, source: Any, values: Any, m: Any, n: Any, p: Any, form: Any) -> None:
+    i = row // (n * p)
+    j = row // p % n
+    k = row % p
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form):
+                    at = place(a, b, c, form)
+                    values[row, at] = 0
+                    if is_inside(i + a, j + b, k + c, m, n, p):
+                        other = row + (a * n + b) * p + c
+                        values[row, at] = source[other, place(-a, -b, -c, form)]
 
 
 def _counted(row: int, counts: Any, m: Any, n: Any, p: Any, form: Any) -> None:
