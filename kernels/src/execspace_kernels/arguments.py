@@ -130,7 +130,10 @@ def check_apart(what: str, out: es.View, **others: es.View) -> None:
 
 def check_takes(what: str, out: es.View, dtype: np.dtype[Any]) -> None:
     """Raise ViewError where `out` cannot hold results of a dtype."""
-    if out.dtype.kind not in "fc" or (dtype.kind == "c" and out.dtype.kind != "c"):
+    if out.dtype == dtype:
+        return
+    fits = out.dtype.kind in "fc" and dtype.kind in "fc"
+    if not fits or (dtype.kind == "c" and out.dtype.kind != "c"):
         kind = "complex" if dtype.kind == "c" else "real or complex floats"
         raise es.ViewError(
             f"{what}: out is View '{out.label}' of {out.dtype}, and the result is of {dtype}; "

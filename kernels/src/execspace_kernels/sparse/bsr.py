@@ -17,7 +17,8 @@ from ..arguments import as_view, check_not_waited_for, on_space, shown
 from ..decisions import only
 from ..errors import MatrixError
 from . import ports
-from .crs import CrsMatrix, OfGraph, StaticCrsGraph, check_floats, shape_of
+from .crs import CrsMatrix, OfGraph, StaticCrsGraph, shape_of
+from .elements import check_floats, check_numbers
 from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers, runs_of, transposed
 
 __all__ = ["BsrMatrix", "to_bsr"]
@@ -224,6 +225,7 @@ def to_bsr(A: CrsMatrix | Any, block: int | tuple[int, int]) -> BsrMatrix:
     """
     check_not_waited_for("to_bsr")
     A = ports.as_crs(A)
+    check_numbers("to_bsr", A)
     r, c = _size(block)
     (m, n), space = A.shape, A.space
     if m % r or n % c:

@@ -22,8 +22,9 @@ import execspace as es
 from ..arguments import MANY
 from ..errors import MatrixError
 from .bsr import BsrMatrix
+from .elements import conjugated, keep
 from .rows import transposed
-from .spmv_teams import Launch, conjugated, keep
+from .spmv_teams import Launch
 
 __all__ = ["BLOCK_ALGORITHMS", "product_of_blocks"]
 

@@ -26,6 +26,7 @@ from ..arguments import (
 )
 from ..errors import MatrixError
 from . import ports
+from .elements import check_elements, is_record, zero
 from .matrix import Matrix, Shared
 
 __all__ = ["CrsMatrix", "StaticCrsGraph"]
@@ -313,7 +314,8 @@ class CrsMatrix(OfGraph):
     row_map, entries
         As of `StaticCrsGraph`.
     values : View or array, shape (nnz,)
-        The elements: real or complex floating-point numbers, not integers. They may change.
+        The elements: real or complex floating-point numbers, not integers; or records of a class
+        of `execspace.Record` with + and *, of which `Class(0)` is the zero. They may change.
     shape : (int, int)
         Rows and columns.
     check, space
@@ -372,7 +374,7 @@ class CrsMatrix(OfGraph):
                 f"values has shape {elements.shape}; expected ({graph.nnz},), one for each entry."
             )
         elements = on_space(elements, space)
-        check_floats(elements)
+        check_elements(elements)
         return elements
 
     @property
@@ -395,9 +397,15 @@ class CrsMatrix(OfGraph):
         """All elements, zeros as well, as a NumPy array. Blocks."""
         check_not_waited_for("CrsMatrix.to_numpy")
         starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(starts))
+        values = self.values.to_numpy()
+        if is_record(self.dtype):
+            dense = np.full(self.shape, zero(self.dtype), self.dtype)
+            for i, j, value in zip(rows, columns, values, strict=True):
+                dense[i, j] = dense[i, j] + value
+            return dense
         dense = np.zeros(self.shape, self.dtype)
-        np.add.at(dense, (np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns),
-                  self.values.to_numpy())  # fmt: skip
+        np.add.at(dense, (rows, columns), values)
         return dense
 
     def __repr__(self) -> str:
@@ -413,15 +421,6 @@ def shape_of(shape: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise MatrixError(f"shape={shown(shape)}; expected (rows, columns).") from None
     return count_of(rows, "shape: rows", 0), count_of(columns, "shape: columns", 0)
-
-
-def check_floats(elements: es.View) -> None:
-    """MatrixError for elements that are no floating-point numbers."""
-    if elements.dtype.kind not in "fc":
-        raise MatrixError(
-            f"values are of {elements.dtype}; expected real or complex floating-point numbers. "
-            f"Convert them, for example by astype(numpy.float64)."
-        )
 
 
 def _what_is_wrong(starts: Any, nnz: int) -> str:

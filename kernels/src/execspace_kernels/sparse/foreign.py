@@ -18,6 +18,7 @@ from . import ports
 from .bsr import BsrMatrix, to_bsr
 from .coo import CooMatrix
 from .crs import CrsMatrix
+from .elements import check_numbers
 from .rows import sort_and_merge, transpose
 from .structured import StencilMatrix
 
@@ -153,6 +154,7 @@ def to_scipy(A: CrsMatrix | BsrMatrix) -> Any:
     check_not_waited_for("to_scipy")
     make = bsr_array if isinstance(A, BsrMatrix) else csr_array
     A = A if isinstance(A, BsrMatrix) else as_crs(A)
+    check_numbers("to_scipy", A)
     if A.dtype == np.float16:
         raise MatrixError(
             "to_scipy: the matrix is of float16, which SciPy does not have; expected float32 or "
@@ -170,6 +172,7 @@ def to_torch(A: CrsMatrix | BsrMatrix) -> Any:
 
     check_not_waited_for("to_torch")
     A = A if isinstance(A, BsrMatrix) else as_crs(A)
+    check_numbers("to_torch", A)
     if not A.graph.is_sorted():  # which PyTorch wants
         A = _sorted(A)
     kind = np.result_type(A.row_map.dtype, A.entries.dtype)

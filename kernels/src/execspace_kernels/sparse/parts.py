@@ -25,6 +25,7 @@ from ..arguments import (
 from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import check_numbers
 from .foreign import as_crs
 from .rows import made, offsets_for, sort, summed
 from .selections import Columns, Selection, new_number, rows_of
@@ -141,6 +142,8 @@ def _kept(A: CrsMatrix | Any, what: str, which: str, bound: Any, space: Space) -
     """The elements that meet a condition."""
     check_not_waited_for(what)
     A = as_crs(A)
+    if which == "large":
+        check_numbers(what, A)
     if which != "large" and (isinstance(bound, bool) or not isinstance(bound, int | np.integer)):
         raise MatrixError(f"{what}: k={shown(bound)}; expected an integer.")
     if which != "large":
@@ -191,6 +194,7 @@ def block_diagonal(
     Asynchronous where the space is.
     """
     A = as_crs(A)
+    check_numbers("block_diagonal", A)
     m, n = A.shape
     whole = isinstance(block, int | np.integer) and not isinstance(block, bool) and block >= 1
     if m != n or not whole or m % block:

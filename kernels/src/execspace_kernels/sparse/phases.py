@@ -11,6 +11,7 @@ import execspace as es
 from ..arguments import overlap
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import is_record, name_of
 
 
 def check_handle(what: str, handle: Any, kind: type, symbolic: str) -> None:
@@ -46,6 +47,11 @@ def result_of(
     if not isinstance(C, CrsMatrix) or C.graph is not graph:
         raise MatrixError(
             f"{what}: C has another graph than the handle; expected what {what} returned for it."
+        )
+    if C.dtype != dtype and (is_record(dtype) or is_record(C.dtype)):
+        raise MatrixError(
+            f"{what}: the {noun} is of {name_of(dtype)}, and C of {name_of(C.dtype)}; expected the "
+            f"same."
         )
     if dtype.kind == "c" and C.dtype.kind != "c":
         raise MatrixError(f"{what}: the {noun} is complex, and C is of {C.dtype}.")

@@ -17,6 +17,7 @@ from ..decisions import only
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import conjugated, is_record, value_of, zero_of
 
 __all__ = ["diagonal", "sort", "sort_and_merge", "transpose"]
 
@@ -53,7 +54,7 @@ def transpose(A: CrsMatrix, *, conjugate: bool = False) -> CrsMatrix:
     Parameters
     ----------
     conjugate : bool, default False
-        Complex values are conjugated as well.
+        Complex values are conjugated as well, and records by their method `conjugate`.
     """
     A = ports.as_crs(A)
     space = A.space
@@ -61,7 +62,7 @@ def transpose(A: CrsMatrix, *, conjugate: bool = False) -> CrsMatrix:
     graph, order = transposed(A.graph, space)
     values = es.View(A.nnz, A.dtype, label="values", space=space, initialize=False)
     every = es.RangePolicy(A.nnz, space=space)
-    conj = "yes" if conjugate and A.dtype.kind == "c" else "no"
+    conj = "yes" if conjugate and (A.dtype.kind == "c" or is_record(A.dtype)) else "no"
     es.parallel_for(every, _picked, values, A.values, order, conj)
     return CrsMatrix.of(graph, values)
 
@@ -293,7 +294,7 @@ def _column(k: int, keys: Any, num_cols: Any, entries: Any) -> None:
 
 def _picked(k: int, to: Any, source: Any, order: Any, conj: Any) -> None:
     if conj == "yes":
-        to[k] = np.conj(source[order[k]])
+        to[k] = conjugated(source[order[k]], "yes")
     else:
         to[k] = source[order[k]]
 
@@ -336,7 +337,7 @@ def _merge(
 ) -> None:
     if k == 0 or keys[k - 1] != keys[k]:
         at = places[k]
-        total = values[k]
+        total = value_of(values[k])
         j = k + 1
         while j < keys.extent(0) and keys[j] == keys[k]:
             total += values[j]
@@ -347,14 +348,14 @@ def _merge(
 
 
 def _sum_in_order(k: int, values: Any, order: Any, starts: Any, sums: Any) -> None:
-    total = values.dtype(0)
+    total = values.dtype.type(0)
     for t in range(starts[k], starts[k + 1]):
         total += values[order[t]]
     sums[k] = total
 
 
 def _diagonal(i: int, row_map: Any, entries: Any, values: Any, found: Any) -> None:
-    total = 0
+    total = zero_of(found)
     for k in range(row_map[i], row_map[i + 1]):
         if entries[k] == i:
             total += values[k]

@@ -19,6 +19,7 @@ from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import dtype_of_sum, how_to_scale, is_record, scaled, zero_of
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import keys_of, merged_keys, offsets_for, row_numbers, summed
@@ -95,15 +96,19 @@ def spadd(
     )
     es.parallel_for(
         es.RangePolicy(A.shape[0], space=where), _merge, A.row_map, A.entries, A.values, B.row_map,
-        B.entries, B.values, row_map, entries, values, A.shape[1], alpha, beta, label="spadd merge",
+        B.entries, B.values, row_map, entries, values, A.shape[1], alpha, beta,
+        how_to_scale(values.dtype, alpha, beta), label="spadd merge",
     )  # fmt: skip
     graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
     return CrsMatrix.of(graph.pending(), values)
 
 
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
+    dtype = dtype_of_sum(A.dtype, B.dtype, "spadd")
+    if is_record(dtype):
+        return dtype
     complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
-    return np.result_type(A.dtype, B.dtype, *complexes)
+    return np.result_type(dtype, *complexes)
 
 
 def spadd_symbolic(
@@ -255,7 +260,7 @@ def spadd_numeric(
     kernel = _add if handle.algorithm == "merge" else _add_sorted
     es.parallel_for(
         es.RangePolicy(handle.graph.nnz, space=handle.space), kernel, *handle._parts, A.values,
-        B.values, C.values, alpha, beta, label="spadd",
+        B.values, C.values, alpha, beta, how_to_scale(C.dtype, alpha, beta), label="spadd",
     )  # fmt: skip
     return C
 
@@ -298,7 +303,7 @@ def _fill(
 
 def _merge(
     i: int, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
-    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any,
+    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any,
 ) -> None:  # fmt: skip
     p = a_map[i]
     q = b_map[i]
@@ -308,33 +313,35 @@ def _merge(
         of_a = a[p] if p < a_end else num_cols  # beyond all columns
         of_b = b[q] if q < b_end else num_cols
         entries[k] = min(of_a, of_b)
-        total = 0
+        total = zero_of(values)
         if of_a <= of_b:
-            total += alpha * a_values[p]
+            total += scaled(alpha, a_values[p], scaling)
             p += 1
         if of_b <= of_a:
-            total += beta * b_values[q]
+            total += scaled(beta, b_values[q], scaling)
             q += 1
         values[k] = total
 
 
-def _add(k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> None:
-    total = 0
+def _add(
+    k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any, scaling: Any
+) -> None:
+    total = zero_of(c)
     if left[k] >= 0:
-        total += alpha * a[left[k]]
+        total += scaled(alpha, a[left[k]], scaling)
     if right[k] >= 0:
-        total += beta * b[right[k]]
+        total += scaled(beta, b[right[k]], scaling)
     c[k] = total
 
 
 def _add_sorted(
-    k: int, starts: Any, order: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any
+    k: int, starts: Any, order: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any, scaling: Any
 ) -> None:
-    total = 0
+    total = zero_of(c)
     n = a.extent(0)
     for t in range(starts[k], starts[k + 1]):
         if order[t] < n:
-            total += alpha * a[order[t]]
+            total += scaled(alpha, a[order[t]], scaling)
         else:
-            total += beta * b[order[t] - n]
+            total += scaled(beta, b[order[t] - n], scaling)
     c[k] = total

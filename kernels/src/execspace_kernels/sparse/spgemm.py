@@ -33,6 +33,7 @@ from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from . import ports, spgemm_devices, spgemm_hosts
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import check_numbers, dtype_of_product, is_record, zero
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import merged_graph, offsets_for, summed, sums_of
@@ -270,7 +271,9 @@ def _dense(
             sums = kept.get(values.dtype)
             if sums is None:
                 shape = bounds.shape[0] - 1, b.num_cols
-                sums = kept[values.dtype] = es.View(shape, values.dtype, label="sums", space=space)
+                sums = kept[values.dtype] = es.full(
+                    shape, zero(values.dtype), values.dtype, label="sums", space=space
+                )
             es.parallel_for(
                 spgemm_hosts.each_worker(bounds, space), spgemm_hosts.dense, bounds, a.row_map,
                 a.entries, a_values, b.row_map, b.entries, b_values, graph.row_map, graph.entries,
@@ -303,6 +306,7 @@ def _hash(
             views = (
                 a.row_map, a.entries, a_values, b.row_map, b.entries, b_values, graph.row_map,
                 graph.entries, values, own, omega, how,
+                a_values.dtype if is_record(values.dtype) else values.dtype,
             )  # fmt: skip
             spgemm_devices.merge(rows, *views)
             tables.sum(*views)
@@ -344,7 +348,7 @@ def spgemm_numeric(
     Asynchronous where the space is. Elements are summed in the dtype of C.
     """
     A, B = as_crs(A), as_crs(B)
-    C = _fitting("spgemm_numeric", handle, A, B, C, np.result_type(A.dtype, B.dtype))
+    C = _fitting("spgemm_numeric", handle, A, B, C, dtype_of_product(A.dtype, B.dtype, "spgemm"))
     handle.run(A, B, C, handle._none, 0.0, "product")
     return C
 
@@ -402,6 +406,8 @@ def spgemm_jacobi(
         )
     if handle is None:
         handle = spgemm_symbolic(A, B, algorithm=algorithm, space=space)
+    for matrix in (A, B):
+        check_numbers("spgemm_jacobi", matrix)
     dtype = np.result_type(A.dtype, B.dtype)
     if np.iscomplexobj(omega):
         dtype = np.result_type(dtype, np.complex64)

@@ -196,7 +196,8 @@ def _merge_structure(
 
 def _merge(
     t: int, rows: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any,
-    row_map: Any, entries: Any, values: Any, own: Any, omega: Any, how: Any, every: Any,
+    row_map: Any, entries: Any, values: Any, own: Any, omega: Any, how: Any, kind: Any,
+    every: Any,
     slots: static,
 ) -> None:  # fmt: skip
     i = t if every == "yes" else rows[t]
@@ -205,7 +206,7 @@ def _merge(
     heads = es.local(slots, np.int64)
     ends = es.local(slots, np.int64)
     columns = es.local(slots, np.int64)
-    scales = es.local(slots, values.dtype)
+    scales = es.local(slots, kind)
     mine = own_of(i, own, how)
     step = omega / diagonal_of(a_values, mine, how)
     for s in range(slots):
@@ -219,7 +220,7 @@ def _merge(
                 columns[s] = b[heads[s]]
     for q in range(row_map[i], row_map[i + 1]):
         column = entries[q]
-        total = values.dtype(0)
+        total = values.dtype.type(0)
         for s in range(slots):
             if columns[s] == column:
                 total += scales[s] * b_values[heads[s]]
@@ -338,13 +339,13 @@ def _slot(keys: Any, column: Any, places: Any) -> Any:
 def _hash(
     team: Any, row: Any, start: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any,
     b_values: Any, row_map: Any, entries: Any, values: Any, own: Any, omega: Any, how: Any,
-    most: Any, whole: Any, places: static,
+    kind: Any, most: Any, whole: Any, places: static,
 ) -> None:  # fmt: skip
     keys = team.scratch(places, entries.dtype)
     sums = team.scratch(places, values.dtype)
     lows = team.scratch(team.team_size, np.int64)
     highs = team.scratch(team.team_size, np.int64)
-    scales = team.scratch(team.team_size, values.dtype)
+    scales = team.scratch(team.team_size, kind)
     i = row[team.league_rank]
     mine = own_of(i, own, how)
     diagonal = diagonal_of(a_values, mine, how)  # which comes while the table is filled
@@ -352,7 +353,7 @@ def _hash(
     q_end = min(q_begin + most, np.int64(row_map[i + 1]))
     for s in es.TeamThreadRange(team, places):
         keys[s] = -1
-        sums[s] = 0
+        sums[s] = values.dtype.type(0)
     team.barrier()
     for q in es.TeamThreadRange(team, q_begin, q_end):
         column = entries[q]

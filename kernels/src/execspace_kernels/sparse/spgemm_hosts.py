@@ -17,6 +17,7 @@ import numpy as np
 import execspace as es
 
 from .crs import StaticCrsGraph
+from .elements import value_of
 
 _BITS = 64
 _MOST = 1 << 26  # elements of the arrays of all workers, where there are many
@@ -197,7 +198,7 @@ def dense(
                 sums[w, b[p]] += scale * b_values[p]
         for q in range(row_map[i], row_map[i + 1]):
             values[q] = sums[w, entries[q]]
-            sums[w, entries[q]] = 0
+            sums[w, entries[q]] = values.dtype.type(0)
 
 
 @es.function
@@ -220,5 +221,5 @@ def diagonal_of(a_values: Any, mine: Any, how: Any) -> Any:
 def coefficient(a_values: Any, k: Any, mine: Any, step: Any, how: Any) -> Any:
     """An element of A, or of I - omega D^-1 A."""
     if how == "product":
-        return a_values[k]
+        return value_of(a_values[k])
     return (1 if k == mine else 0) - step * a_values[k]

@@ -38,10 +38,20 @@ from . import ports
 from .bsr import BsrMatrix
 from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
 from .crs import CrsMatrix
+from .elements import (
+    conjugated,
+    dtype_of_product,
+    how_to_scale,
+    is_record,
+    keep,
+    name_of,
+    product,
+    zero_of,
+)
 from .foreign import as_crs
 from .rows import transposed
 from .spmv_columns import several
-from .spmv_teams import Launch, balanced, conjugated, is_skewed, keep, product, stream
+from .spmv_teams import Launch, balanced, is_skewed, stream
 from .structured import StencilMatrix
 from .structured_spmv import STENCIL_ALGORITHMS, product_of_stencils
 
@@ -149,15 +159,15 @@ def spmv(
         used.append(as_view(out, "spmv: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "spmv: alpha"), number_of(beta, "spmv: beta")
-    dtype = np.result_type(A.dtype, source.dtype)
-    if out is None and np.iscomplexobj(alpha):
+    dtype = dtype_of_product(A.dtype, source.dtype, "spmv")
+    if out is None and np.iscomplexobj(alpha) and not is_record(dtype):
         dtype = np.result_type(dtype, np.complex64)
     y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
     _check_kinds(dtype, y, alpha, beta)
     if out is not None:
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
-    how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
+    how, conj = _how(A, source, alpha, beta), "yes" if mode in ("C", "H") else "no"
     ours = partial(_launch, algorithm, A, source, y, flipped, where, how, conj)
     library = None
     if isinstance(A, CrsMatrix):
@@ -204,8 +214,18 @@ def _key(
     """What the launch of a product depends on."""
     return (
         mode, algorithm, vendor, es.default_space() if space is None else space, A.values.type,
-        x.type, x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
+        x.type, x.shape, y.type, y.shape, type(alpha), type(beta), _how(A, x, alpha, beta),
     )  # fmt: skip
+
+
+def _how(A: Any, x: es.View, alpha: Any, beta: Any) -> str:
+    """What `keep` does."""
+    if x.dtype.fields is None and A.dtype.fields is None:
+        return "set" if beta == 0 else "add"
+    dtype = x.dtype if is_record(x.dtype) else A.dtype
+    if how_to_scale(dtype, alpha) == "plain" and beta in (0, 1):
+        return "put" if beta == 0 else "more"
+    return "set" if beta == 0 else "add"
 
 
 def _may_meet(a: es.View, b: es.View) -> bool:
@@ -248,14 +268,15 @@ def _launch(
         chosen, why, launch = product_of(algorithm, A, x, y, flipped, space, how, conj)
         decided("spmv", chosen, why)
         return launch
-    chosen, why = _chosen(algorithm, A, x, flipped, space)
+    chosen, why = _chosen(algorithm, A, x, y, flipped, space)
     decided("spmv", chosen, why)
     if chosen != "rows":
         A.graph.check_settled("spmv")
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
     # Where there are fewer rows than threads, each vector is for a thread.
-    at_once = y.rank == 2 and y.shape[1] > 1 and space.concurrency <= min(MANY, y.shape[0])
+    at_once = y.rank == 2 and y.shape[1] > 1 and not is_record(y.dtype)
+    at_once = at_once and space.concurrency <= min(MANY, y.shape[0])
     every: Any = es.RangePolicy(y.shape[0], space=space)
     if y.rank == 2:
         every = es.MDRangePolicy(y.shape, space=space)
@@ -295,6 +316,13 @@ def _fits(number: Any) -> bool:
 
 def _check_kinds(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
     """Raise ViewError for complex numbers with a real vector."""
+    if is_record(dtype):
+        if y.dtype != dtype:
+            raise es.ViewError(
+                f"spmv: out is View '{y.label}' of {name_of(y.dtype)}; expected {name_of(dtype)}, "
+                f"which the product is."
+            )
+        return
     if y.dtype.kind not in "fc":
         raise es.ViewError(
             f"spmv: out is View '{y.label}' of {y.dtype}; expected real or complex floats."
@@ -311,7 +339,12 @@ def _check_kinds(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> Non
 
 
 def _chosen(
-    algorithm: str, A: CrsMatrix, x: es.View, flipped: bool, space: es.ExecutionSpace
+    algorithm: str,
+    A: CrsMatrix,
+    x: es.View,
+    y: es.View,
+    flipped: bool,
+    space: es.ExecutionSpace,
 ) -> tuple[str, str]:
     """The algorithm, and why; MatrixError for one that is not for this product."""
     if flipped:
@@ -324,6 +357,13 @@ def _chosen(
         raise MatrixError(
             f"spmv: algorithm={algorithm!r} is for modes 'T' and 'H'; expected 'rows' or 'auto'."
         )
+    if is_record(y.dtype) or is_record(A.dtype):
+        if algorithm not in ("auto", "rows"):
+            raise MatrixError(
+                f"spmv: algorithm={algorithm!r} is for numbers; expected 'rows' or 'auto' for "
+                f"records."
+            )
+        return "rows", "elements are records"
     if not A.nnz and algorithm in ("auto", "balanced"):
         return "rows", "there are no entries"
     if algorithm != "auto":
@@ -343,14 +383,14 @@ def _chosen(
 
 
 # -- kernels --------------------------------------------------------------------------------------
-# `how` is "set" or "add", `conj` "yes" or "no".
+# `how` is of `keep`, `conj` "yes" or "no".
 
 
 def _row(
     i: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, alpha: Any, beta: Any,
     how: Any, conj: Any,
 ) -> None:  # fmt: skip
-    total = 0
+    total = zero_of(y)
     for k in range(row_map[i], row_map[i + 1]):
         total += product(values, entries, x, k, conj)
     keep(y, i, total, alpha, beta, how)
@@ -360,7 +400,7 @@ def _rows(
     i: int, j: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, alpha: Any, beta: Any,
     how: Any, conj: Any,
 ) -> None:  # fmt: skip
-    total = 0
+    total = zero_of(y[i, :])
     for k in range(row_map[i], row_map[i + 1]):
         total += conjugated(values[k], conj) * x[entries[k], j]
     keep(y[i, :], j, total, alpha, beta, how)
@@ -370,7 +410,7 @@ def _column(
     i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
     beta: Any, how: Any, conj: Any,
 ) -> None:  # fmt: skip
-    total = 0
+    total = zero_of(y)
     for k in range(row_map[i], row_map[i + 1]):
         total += conjugated(values[order[k]], conj) * x[entries[k]]
     keep(y, i, total, alpha, beta, how)
@@ -380,7 +420,7 @@ def _columns(
     i: int, j: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
     alpha: Any, beta: Any, how: Any, conj: Any,
 ) -> None:  # fmt: skip
-    total = 0
+    total = zero_of(y[i, :])
     for k in range(row_map[i], row_map[i + 1]):
         total += conjugated(values[order[k]], conj) * x[entries[k], j]
     keep(y[i, :], j, total, alpha, beta, how)

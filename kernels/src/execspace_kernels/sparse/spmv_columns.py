@@ -14,7 +14,8 @@ from typing import Any
 import execspace as es
 
 from .crs import StaticCrsGraph
-from .spmv_teams import Launch, conjugated, keep
+from .elements import conjugated, keep
+from .spmv_teams import Launch
 
 __all__ = ["four_products", "one_product", "several"]
 

@@ -17,6 +17,7 @@ import numpy as np
 import execspace as es
 
 from .crs import CrsMatrix
+from .elements import conjugated, keep, product
 
 # Measured on an H200: a thread for some nine entries, and teams that are small.
 _THREADS = 256  # of a team at most; devices launch any kernel with so many
@@ -114,29 +115,6 @@ def balanced(
 
 
 # -- kernels --------------------------------------------------------------------------------------
-
-
-@es.function
-def conjugated(value: Any, conj: Any) -> Any:
-    """An element of op(A)."""
-    if conj == "yes":
-        return np.conj(value)
-    return value
-
-
-@es.function
-def product(values: Any, entries: Any, x: Any, k: Any, conj: Any) -> Any:
-    """One element times that of the vector."""
-    return conjugated(values[k], conj) * x[entries[k]]
-
-
-@es.function
-def keep(y: Any, i: Any, total: Any, alpha: Any, beta: Any, how: Any) -> None:
-    """Store the sum of a row."""
-    if how == "set":
-        y[i] = alpha * total
-    else:
-        y[i] = alpha * total + beta * y[i]
 
 
 def _rows_streamed(

@@ -35,6 +35,7 @@ from ..decisions import decided
 from ..errors import MatrixError
 from . import sptrsv_kernels as kernels
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import check_numbers
 from .foreign import as_crs
 from .level_sets import LevelSets, level_sets
 from .phases import check_graph, check_handle
@@ -277,6 +278,7 @@ def sptrsv_symbolic(
     Blocks. Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/sptrsv.html
     """
     A = as_crs(A)
+    check_numbers("sptrsv", A)
     choice(mode, "sptrsv: mode", MODES)
     choice(algorithm, "sptrsv: algorithm", ALGORITHMS)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
@@ -340,6 +342,7 @@ def sptrsv_solve(
     are submitted as one graph; for that the handle keeps Views of some calls alive.
     """
     A = as_crs(A)
+    check_numbers("sptrsv", A)
     check_handle("sptrsv_solve", handle, SpTrsvHandle, "sptrsv_symbolic")
     check_graph("sptrsv_solve", "A", A, handle.graph, "sptrsv_symbolic")
     source, x = operands("sptrsv", A, b, out, handle.space)
@@ -375,6 +378,7 @@ def sptrsv(
     [1.0, 2.0]
     """
     A = as_crs(A)
+    check_numbers("sptrsv", A)
     views = [as_view(given, "sptrsv") for given in (b, out) if given is not None]
     where = es.space_for(A.row_map, A.entries, A.values, *views, space=space)
     known = A.graph._known

@@ -11,7 +11,7 @@ from typing import Any
 
 import execspace as es
 
-from .spmv_teams import conjugated
+from .elements import conjugated
 
 BLOCK = 8  # vectors that are solved for at once
 

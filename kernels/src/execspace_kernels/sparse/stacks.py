@@ -5,6 +5,7 @@ their entries are known, so launches alone make it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import execspace as es
 from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import dtype_of_sum
 from .foreign import as_crs
 from .rows import made, offsets_for
 
@@ -111,7 +113,7 @@ def _common(
         es.space_for(*views, space=space),
         np.result_type(offsets, *(A.row_map.dtype for A in parts)),
         np.result_type(least, *(A.entries.dtype for A in parts)),
-        np.result_type(*(A.dtype for A in parts)),
+        reduce(partial(dtype_of_sum, what="stack"), (A.dtype for A in parts)),
     )
 
 

@@ -20,7 +20,8 @@ import execspace as es
 from ..arguments import MANY, as_view, check_not_waited_for, first, is_int64, on_space, shown
 from ..errors import MatrixError
 from . import ports
-from .crs import CrsMatrix, StaticCrsGraph, check_floats
+from .crs import CrsMatrix, StaticCrsGraph
+from .elements import check_floats, check_numbers
 from .matrix import Matrix
 from .rows import offsets_for, summed
 
@@ -124,6 +125,7 @@ class StencilMatrix(Matrix):
         """
         check_not_waited_for("StencilMatrix.from_crs")
         A, grid = ports.as_crs(A), _grid(extents)
+        check_numbers("StencilMatrix", A)
         n = prod(grid)
         if A.shape != (n, n):
             raise MatrixError(

@@ -16,7 +16,8 @@ from typing import Any
 import execspace as es
 
 from ..arguments import MANY
-from .spmv_teams import Launch, conjugated, keep
+from .elements import conjugated, keep
+from .spmv_teams import Launch
 from .structured import StencilMatrix, element, is_inside, is_step, place
 
 __all__ = ["STENCIL_ALGORITHMS", "product_of_stencils"]
