@@ -153,10 +153,10 @@ def _shorter_many(i: int, sums: Any, r: Any, q: Any, alpha: Any, moving: Any) ->
 
 def _direct(
     j: int, rr: Any, rz: Any, rho: Any, beta: Any, moving: Any, threshold: Any, status: Any,
-    count: Any, last: Any, history: Any,
+    count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if moving[j] != 0:
-        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history)
+        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
         if status[j] == NOT_FINITE:
             moving[j] = 0  # x stays what it was
         elif status[j] == RUNNING and not np.isfinite(rz[j]):

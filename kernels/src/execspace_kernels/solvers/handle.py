@@ -220,7 +220,7 @@ class Handle:
         history = state.history[: int(count.max()) + 1].to_numpy().astype(np.float64)
         return (
             np.where(status == RUNNING, STOPPED, status), count, history,
-            state.threshold.to_numpy().astype(np.float64),
+            state.threshold.to_numpy().astype(np.float64) * state.back.to_numpy(),
         )  # fmt: skip
 
     def _told(self, x: es.View, parts: list[tuple[Any, ...]]) -> Solution:

@@ -172,10 +172,10 @@ def _first(j: int, low: Any, high: Any, rho: Any, keep: Any, add: Any) -> None:
 
 def _next(
     j: int, low: Any, high: Any, rr: Any, rho: Any, keep: Any, add: Any, threshold: Any,
-    status: Any, count: Any, last: Any, history: Any,
+    status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if status[j] == RUNNING:
-        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history)
+        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
         after = 1 / (2 * (high + low) / (high - low) - rho[j])
         keep[j] = after * rho[j]
         add[j] = 4 * after / (high - low)

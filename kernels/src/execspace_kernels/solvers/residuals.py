@@ -132,12 +132,11 @@ class MinimalResiduals(Method):
         )
         self._started()
 
-    def begin(self, b: es.View, x0: es.View | None, rtol: float, atol: float) -> None:
+    def keep_right(self) -> None:
         """Keep b, for restarts."""
         if not hasattr(self, "b"):
             self.b = self.columns.vector("b")
-        es.deep_copy(self.b.own, b, instance=self.columns.space)
-        super().begin(b, x0, rtol, atol)
+        es.deep_copy(self.b.wide, self.r.wide, instance=self.columns.space)
 
     def vector_passes(self) -> int:
         """On the average of a cycle that is full: three or four times the vectors, and some."""
@@ -168,7 +167,7 @@ def _restarted(
 
 def _rotated(
     _: int, j: int, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any, g: Any,
-    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any,
+    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if status[0] == RUNNING:
         norm = np.sqrt(rr[0])
@@ -199,7 +198,7 @@ def _rotated(
             scale[0] = 0
             if norm > 0:
                 scale[0] = 1 / norm
-            noted(0, np.sqrt(size_of(g[j + 1])), threshold, status, count, last, history)
+            noted(0, np.sqrt(size_of(g[j + 1])), threshold, status, count, last, history, back)
 
 
 def _solved(_: int, H: Any, g: Any, y: Any, steps: Any) -> None:

@@ -277,10 +277,10 @@ def _advance_many(
 
 def _ended(
     j: int, ends: Any, rho: Any, alpha: Any, beta: Any, omega: Any, moving: Any, threshold: Any,
-    status: Any, count: Any, last: Any, history: Any,
+    status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if moving[j] != 0:
-        noted(j, np.sqrt(ends[0, j].real), threshold, status, count, last, history)
+        noted(j, np.sqrt(ends[0, j].real), threshold, status, count, last, history, back)
         if status[j] == RUNNING:
             if omega[j] == 0:
                 status[j] = STAGNANT
