@@ -81,3 +81,21 @@ def test_the_second_solution_allocates_nothing(space):
     with es.profile(Allocations()) as told:
         assert handle.solve(b, x0=x, out=x).converged
     assert not told["Allocations"].found
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_squares_of_products_that_float32_has_not(space, name):
+    if not space.capabilities.float64:
+        pytest.skip("sums are of float32 there")
+    n = 16
+    b = numbers(n, np.float32)
+    expected = solved(hermitian(n), b)
+    for power in (-80, 70):  # GMRES took a product whose square is 0 for the exact answer
+        S = hermitian(n, np.float32) * np.float32(2.0**power)
+        bounds = {"bounds": (0.4 * 2.0**power, 5 * 2.0**power)} if name == "chebyshev" else {}
+        solution = getattr(solvers, name)(
+            sparse.as_crs(S, space=space), es.array(b, space=space), rtol=1e-5, **bounds
+        )
+        assert solution.converged
+        x = solution.x.to_numpy().astype(np.float64) * 2.0**power
+        assert np.abs(x - expected).max() < 1e-3

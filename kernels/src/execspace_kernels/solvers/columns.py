@@ -16,7 +16,7 @@ import execspace as es
 
 from .solution import CONVERGED, NOT_FINITE, RUNNING
 
-__all__ = ["Columns", "State", "Vector", "noted", "real_product", "size_of"]
+__all__ = ["Columns", "State", "Vector", "noted", "product", "size_of"]
 
 _LIMITS = {4: 2.0**112, 8: 2.0**1008}  # of factors: they and their inverses are normal numbers
 
@@ -142,15 +142,24 @@ class State:
 
 
 @es.function
-def real_product(a: Any, b: Any) -> Any:
-    """The real part of conj(a) b."""
-    return (np.conj(a) * b).real
+def _wide(a: Any, like: Any) -> Any:
+    if like.dtype == np.float64 or like.dtype == np.complex128:
+        return np.float64(1) * a
+    else:
+        return a
 
 
 @es.function
-def size_of(a: Any) -> Any:
-    """|a|^2."""
-    return (np.conj(a) * a).real
+def product(a: Any, b: Any, like: Any) -> Any:
+    """conj(a) b, in double precision where the scalars of the solver, such as those of the View
+    `like`, are of it: the products of single precision would over- or underflow."""
+    return np.conj(_wide(a, like)) * _wide(b, like)
+
+
+@es.function
+def size_of(a: Any, like: Any) -> Any:
+    """|a|^2, as `product`."""
+    return product(a, a, like).real
 
 
 @es.function

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import execspace as es
 
 from ..decisions import decided
-from .columns import Columns, State, real_product, size_of
+from .columns import Columns, State, product, size_of
 from .operators import Operator, chosen_product
 from .solution import RUNNING
 
@@ -203,7 +203,7 @@ def _peaks_many(i: int, found: Any, b: Any, q: Any) -> None:
 @es.function
 def _sized(i: Any, j: Any, r: Any, scale: Any) -> Any:
     r[i, j] *= scale[j]
-    return size_of(r[i, j])
+    return size_of(r[i, j], scale)
 
 
 def _size_one(i: int, r: Any, scale: Any) -> Any:
@@ -225,15 +225,15 @@ def _back(i: int, j: int, x: Any, back: Any) -> None:
         x[i, j] *= back[j]
 
 
-def dot_one(i: int, x: Any, y: Any) -> Any:
+def dot_one(i: int, x: Any, y: Any, like: Any) -> Any:
     """The real part of x^H y."""
-    return real_product(x[i, 0], y[i, 0])
+    return product(x[i, 0], y[i, 0], like).real
 
 
-def dot_many(i: int, sums: Any, x: Any, y: Any) -> None:
+def dot_many(i: int, sums: Any, x: Any, y: Any, like: Any) -> None:
     """The same of several columns."""
     for j in range(x.extent(1)):
-        sums[j] += real_product(x[i, j], y[i, j])
+        sums[j] += product(x[i, j], y[i, j], like).real
 
 
 @es.function
@@ -244,7 +244,7 @@ def _residual(i: Any, j: Any, r: Any, q: Any, x: Any, bb: Any, scale: Any) -> An
     else:
         x[i, j] *= scale[j]
         r[i, j] -= scale[j] * q[i, j]
-    return size_of(r[i, j])
+    return size_of(r[i, j], scale)
 
 
 def _residual_one(i: int, r: Any, q: Any, x: Any, bb: Any, scale: Any) -> Any:

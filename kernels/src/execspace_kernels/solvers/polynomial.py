@@ -78,13 +78,13 @@ class ChebyshevIteration(Method):
         if self.fused:
             c.sum(
                 _product_one, _product_many, *self.elements, self.d.wide, self.x.wide, self.r.wide,
-                s.status, out=self.rr, label="chebyshev r -= A d, r.r",
+                self.rho, s.status, out=self.rr, label="chebyshev r -= A d, r.r",
             )  # fmt: skip
         else:
             self.A(self.d.own, self.q.own)
             c.sum(
                 _advance_one, _advance_many, self.q.wide, self.d.wide, self.x.wide, self.r.wide,
-                s.status, out=self.rr, label="chebyshev r -= q, r.r",
+                self.rho, s.status, out=self.rr, label="chebyshev r -= q, r.r",
             )  # fmt: skip
         low, high = self.bounds
         c.numbers(_next, low, high, self.rr, self.rho, self.keep, self.add, *s.views,
@@ -196,46 +196,63 @@ def _direct(i: int, j: int, d: Any, z: Any, keep: Any, add: Any) -> None:
 
 
 @es.function
-def _advanced(i: Any, j: Any, product: Any, d: Any, x: Any, r: Any) -> Any:
+def _advanced(i: Any, j: Any, q: Any, d: Any, x: Any, r: Any, rho: Any) -> Any:
     x[i, j] += d[i, j]
-    r[i, j] -= product
-    return size_of(r[i, j])
+    r[i, j] -= q
+    return size_of(r[i, j], rho)
 
 
 def _product_one(
-    i: int, row_map: Any, entries: Any, values: Any, d: Any, x: Any, r: Any, status: Any
+    i: int,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    d: Any,
+    x: Any,
+    r: Any,
+    rho: Any,
+    status: Any,
 ) -> Any:
     if status[0] != RUNNING:
         return 0.0
-    return _advanced(i, 0, row_product(i, 0, row_map, entries, values, d), d, x, r)
+    return _advanced(i, 0, row_product(i, 0, row_map, entries, values, d), d, x, r, rho)
 
 
 @es.function
-def _keep(i: Any, j: Any, sums: Any, product: Any, d: Any, x: Any, r: Any, status: Any) -> None:
+def _keep(i: Any, j: Any, sums: Any, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> None:
     if status[j] == RUNNING:
-        sums[j] += _advanced(i, j, product, d, x, r)
+        sums[j] += _advanced(i, j, q, d, x, r, rho)
 
 
 def _product_many(
-    i: int, sums: Any, row_map: Any, entries: Any, values: Any, d: Any, x: Any, r: Any, status: Any
+    i: int,
+    sums: Any,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    d: Any,
+    x: Any,
+    r: Any,
+    rho: Any,
+    status: Any,
 ) -> None:
     fours = d.extent(1) // 4 * 4
     for j in range(0, fours, 4):
         t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, d)
-        _keep(i, j, sums, t0, d, x, r, status)
-        _keep(i, j + 1, sums, t1, d, x, r, status)
-        _keep(i, j + 2, sums, t2, d, x, r, status)
-        _keep(i, j + 3, sums, t3, d, x, r, status)
+        _keep(i, j, sums, t0, d, x, r, rho, status)
+        _keep(i, j + 1, sums, t1, d, x, r, rho, status)
+        _keep(i, j + 2, sums, t2, d, x, r, rho, status)
+        _keep(i, j + 3, sums, t3, d, x, r, rho, status)
     for j in range(fours, d.extent(1)):
-        _keep(i, j, sums, row_product(i, j, row_map, entries, values, d), d, x, r, status)
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, d), d, x, r, rho, status)
 
 
-def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, status: Any) -> Any:
+def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> Any:
     if status[0] != RUNNING:
         return 0.0
-    return _advanced(i, 0, q[i, 0], d, x, r)
+    return _advanced(i, 0, q[i, 0], d, x, r, rho)
 
 
-def _advance_many(i: int, sums: Any, q: Any, d: Any, x: Any, r: Any, status: Any) -> None:
+def _advance_many(i: int, sums: Any, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> None:
     for j in range(d.extent(1)):
-        _keep(i, j, sums, q[i, j], d, x, r, status)
+        _keep(i, j, sums, q[i, j], d, x, r, rho, status)

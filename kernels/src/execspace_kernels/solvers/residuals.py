@@ -128,8 +128,9 @@ class MinimalResiduals(Method):
         self._end()
         self.A(self.x.own, self.q.own)
         self.columns.sum(
-            _left, _left, self.r.wide, self.b.wide, self.q.wide, out=self.rr, label="gmres b - Ax"
-        )
+            _left, _left, self.r.wide, self.b.wide, self.q.wide, self.g, out=self.rr,
+            label="gmres b - Ax",
+        )  # fmt: skip
         self._started()
 
     def keep_right(self) -> None:
@@ -167,7 +168,8 @@ def _restarted(
 
 def _rotated(
     _: int, j: int, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any, g: Any,
-    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any, back: Any,
+    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any,
+    back: Any,
 ) -> None:  # fmt: skip
     if status[0] == RUNNING:
         norm = np.sqrt(rr[0])
@@ -179,7 +181,7 @@ def _rotated(
             H[k, j] = cosines[k] * above + sines[k] * below
             H[k + 1, j] = cosines[k] * below - np.conj(sines[k]) * above
         own = H[j, j]
-        square = size_of(own)
+        square = size_of(own, g)
         size = np.sqrt(square + norm * norm)
         if not np.isfinite(size):
             status[0] = NOT_FINITE
@@ -198,7 +200,7 @@ def _rotated(
             scale[0] = 0
             if norm > 0:
                 scale[0] = 1 / norm
-            noted(0, np.sqrt(size_of(g[j + 1])), threshold, status, count, last, history, back)
+            noted(0, np.sqrt(size_of(g[j + 1], g)), threshold, status, count, last, history, back)
 
 
 def _solved(_: int, H: Any, g: Any, y: Any, steps: Any) -> None:
@@ -236,6 +238,6 @@ def _plus(i: int, x: Any, z: Any, steps: Any) -> None:
         x[i, 0] += z[i, 0]
 
 
-def _left(i: int, r: Any, b: Any, q: Any) -> Any:
+def _left(i: int, r: Any, b: Any, q: Any, g: Any) -> Any:
     r[i, 0] = b[i, 0] - q[i, 0]
-    return size_of(r[i, 0])
+    return size_of(r[i, 0], g)

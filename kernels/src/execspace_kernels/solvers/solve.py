@@ -87,8 +87,8 @@ def cg(
     Blocks, so it cannot be recorded. Results are the same in each run on a space. Ctrl-C leaves
     `out` as it was.
 
-    A column whose elements are far from 1 is solved by a power of two, which rounds nothing, so that
-    no norm over- or underflows; `A` and `M` get vectors by that factor.
+    A column whose elements are far from 1 is solved by a power of two, which rounds nothing, so
+    that no norm over- or underflows; `A` and `M` get vectors by that factor.
 
     Beside the matrix an iteration moves 10 elements of vectors a row, without M; a matrix of 27
     entries a row has 41 (in units of 8 bytes).
