@@ -11,11 +11,11 @@ import execspace as es
 
 from ..arguments import MANY, as_view, check_takes, count_of, result
 from ..errors import ConvergenceError, MatrixError
-from ..sparse import CrsMatrix, as_crs
+from ..sparse import CrsMatrix
 from .columns import Columns
 from .conjugate import ConjugateGradients
 from .method import Callback, Method
-from .operators import operator_of
+from .operators import as_operand, operator_of, views_of
 from .polynomial import ChebyshevIteration, checked_bounds
 from .residuals import MinimalResiduals
 from .solution import REASONS, RUNNING, STOPPED, Solution
@@ -80,8 +80,7 @@ class Handle:
     def _elements(self) -> tuple[es.View | None, ...]:
         """Values of matrices, which graphs have recorded."""
         return tuple(
-            op.matrix.values if op is not None and op.matrix is not None else None
-            for op in (self._A, self._M)
+            None if operator is None else operator.values for operator in (self._A, self._M)
         )
 
     @property
@@ -273,7 +272,10 @@ def prepare(
     ----------
     method : {"cg", "bicgstab", "gmres", "chebyshev"}
     A, M, algorithm, space
-        As of `cg`. Elements of a matrix may change between solutions.
+        As of `cg`. Elements of a CrsMatrix, BsrMatrix, StencilMatrix, or matrix of SciPy, CuPy or
+        PyTorch by rows, or of SciPy by blocks, may change between solutions. Others, such as those
+        by columns, are copied here, and what changes in them afterwards is not seen: convert them
+        once, and change what they became.
     b : View or array, shape (n,) or (n, k)
         A right-hand side; what it holds is not read.
     **options
@@ -313,22 +315,10 @@ def prepare(
         options["restart"] = 30
     if options.get("bounds") is not None:
         options["bounds"] = checked_bounds(options["bounds"], method)
-    A, M = _as_matrix(A), _as_matrix(M)
-    views = [view for matrix in (A, M) if isinstance(matrix, CrsMatrix)
-             for view in (matrix.row_map, matrix.entries, matrix.values)]  # fmt: skip
+    A, M = as_operand(A), as_operand(M)
     right = right_side(b, method, space)
-    where = es.space_for(*views, right, space=space)
+    where = es.space_for(*views_of(A), *views_of(M), right, space=space)
     return Handle(method, A, right, M, algorithm, where, options)
-
-
-def _as_matrix(A: Any) -> Any:
-    """A sparse matrix of another library as a CrsMatrix, once; all else as it is."""
-    if A is None or callable(getattr(A, "apply", None)) or callable(A):
-        return A
-    try:
-        return as_crs(A)
-    except MatrixError:  # `operator_of` tells what is expected
-        return A
 
 
 def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.View:

@@ -163,13 +163,11 @@ class Method(ABC):
     def bytes_per_iteration(self) -> int | None:
         """Bytes that an iteration must move, with a matrix; None with operators. Vectors that a
         product gathers from count once."""
-        matrix = self.A.matrix
-        if matrix is None or self.M is not None:
+        elements = self.A.nbytes
+        if elements is None or self.M is not None:
             return None
-        elements = matrix.nnz * (matrix.entries.dtype.itemsize + matrix.dtype.itemsize)
         vectors = self.vector_passes() * self.columns.n * self.columns.k
-        starts = matrix.row_map.nbytes
-        return int(self.products * (elements + starts) + vectors * self.columns.dtype.itemsize)
+        return int(self.products * elements + vectors * self.columns.dtype.itemsize)
 
     products = 1  # with A, of an iteration
 

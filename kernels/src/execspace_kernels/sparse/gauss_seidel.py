@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import execspace as es
 
 from ..arguments import MANY, as_view, choice, count_of, in_turns
@@ -390,6 +392,21 @@ class GaussSeidel:
             self.A, algorithm=algorithm, inner_sweeps=inner_sweeps, space=space
         )
         gauss_seidel_numeric(self.handle, self.A)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.A.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the elements."""
+        return self.A.dtype
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where it runs."""
+        return self.handle.space
 
     def update(self, A: CrsMatrix | Any) -> None:
         """Take another matrix of the same graph, or look at the diagonal again. Blocks.

@@ -397,6 +397,21 @@ class Ilu:
         self.handle = ilu_symbolic(A, level=level, algorithm=algorithm, space=space)
         ilu_numeric(self.handle, A)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.handle.graph.num_rows, self.handle.graph.num_cols
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the factors."""
+        return self.handle.U.dtype
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where it runs."""
+        return self.handle.space
+
     def update(self, A: CrsMatrix | Any) -> None:
         """Take the values that a matrix of the same graph has now. Blocks.
 

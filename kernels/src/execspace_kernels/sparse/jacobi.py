@@ -67,6 +67,16 @@ class Jacobi:
         self._inverse = inverse_diagonal(A, "jacobi", True, self.space, None)
         self._work: dict[Any, tuple[es.View, es.View]] = {}
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.A.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the elements."""
+        return self.A.dtype
+
     def update(self, A: CrsMatrix | Any) -> None:
         """Take the values that a matrix of the same graph has now. Blocks.
 
