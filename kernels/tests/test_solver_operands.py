@@ -24,21 +24,20 @@ def stencil(space):
 def test_elements_of_other_forms_may_change(space, form):
     A = stencil(space) if form == "stencil" else sparse.to_bsr(sparse.as_crs(hermitian(N)), 2)
     A = A.to_space(space)
-    for columns, names in (((), ("cg", "gmres")), ((2,), ("cg",))):
+    for columns in ((), (2,)):
         if columns and space.name != "serial":
             continue  # takes seconds to compile
         b = numbers((N, *columns))
         right = es.array(b, space=space)
-        handles = [solvers.prepare(name, A, right) for name in names]
+        handle = solvers.prepare("cg", A, right)
         old = A.values.to_numpy()
         for factor in (1, 3):
             es.deep_copy(A.values, factor * old)
-            for handle in handles:
-                assert handle.algorithm != "fused" and handle.bytes_per_iteration > A.values.nbytes
-                x = handle.solve(right).x.to_numpy()
-                assert np.abs(x - solved(factor * hermitian(N), b)).max() < 1e-6
+            assert handle.algorithm == "apply" and handle.bytes_per_iteration > A.values.nbytes
+            x = handle.solve(right).x.to_numpy()
+            assert np.abs(x - solved(factor * hermitian(N), b)).max() < 1e-6
         A.values = es.array(old, space=space)
-        x = handles[0].solve(right).x.to_numpy()
+        x = handle.solve(right).x.to_numpy()
         assert np.abs(x - solved(hermitian(N), b)).max() < 1e-6
 
 

@@ -12,34 +12,34 @@ from execspace_kernels import solvers, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
+MAKES = sparse.Jacobi, sparse.GaussSeidel, sparse.Ilu
 BOUNDS = {"chebyshev": {"bounds": (0.4, 5.0)}}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_power_of_two_changes_no_bit(space, name):
     n = 16
-    for dtype, powers in ((np.float64, (-900, 900)), (np.float32, (-110, 110))):
-        if dtype == np.float32 and name != "cg":
-            continue  # the same kernels
-        A = sparse.as_crs(hermitian(n, dtype), space=space)
-        b = np.stack([numbers(n, dtype), numbers(n, dtype, 1), np.zeros(n, dtype)], axis=1)
-        handle = solvers.prepare(name, A, es.array(b, space=space), **BOUNDS.get(name, {}))
-        one = handle.solve(es.array(b, space=space), rtol=1e-5)
-        x0 = numbers((n, 3), dtype, 2)
-        begun = handle.solve(es.array(b, space=space), x0=es.array(x0, space=space), rtol=1e-5)
-        assert one.converged and begun.converged
-        for power in powers:
-            factors = np.array([dtype(2.0**power), dtype(2.0**-power), 1], dtype)
-            right, start = (es.array(v * factors, space=space) for v in (b, x0))
-            for solution, other in (
-                (one, handle.solve(right, rtol=1e-5)),
-                (begun, handle.solve(right, x0=start, rtol=1e-5)),
-            ):
-                assert np.array_equal(solution.x.to_numpy() * factors, other.x.to_numpy())
-                wide = factors.astype(np.float64)
-                assert np.array_equal(solution.history * wide, other.history, equal_nan=True)
-                assert np.array_equal(solution.tolerance * wide, other.tolerance)
-                assert np.array_equal(solution.iterations, other.iterations)
+    # Kernels are the same for both.
+    dtype, powers = (np.float32, (-110, 110)) if name == "cg" else (np.float64, (-900, 900))
+    A = sparse.as_crs(hermitian(n, dtype), space=space)
+    b = np.stack([numbers(n, dtype), numbers(n, dtype, 1), np.zeros(n, dtype)], axis=1)
+    handle = solvers.prepare(name, A, es.array(b, space=space), **BOUNDS.get(name, {}))
+    one = handle.solve(es.array(b, space=space), rtol=1e-5)
+    x0 = numbers((n, 3), dtype, 2)
+    begun = handle.solve(es.array(b, space=space), x0=es.array(x0, space=space), rtol=1e-5)
+    assert one.converged and begun.converged
+    for power in powers:
+        factors = np.array([dtype(2.0**power), dtype(2.0**-power), 1], dtype)
+        right, start = (es.array(v * factors, space=space) for v in (b, x0))
+        for solution, other in (
+            (one, handle.solve(right, rtol=1e-5)),
+            (begun, handle.solve(right, x0=start, rtol=1e-5)),
+        ):
+            assert np.array_equal(solution.x.to_numpy() * factors, other.x.to_numpy())
+            wide = factors.astype(np.float64)
+            assert np.array_equal(solution.history * wide, other.history, equal_nan=True)
+            assert np.array_equal(solution.tolerance * wide, other.tolerance)
+            assert np.array_equal(solution.iterations, other.iterations)
 
 
 def test_tolerances_and_norms_are_those_of_the_system(space):
@@ -56,6 +56,25 @@ def test_tolerances_and_norms_are_those_of_the_system(space):
     assert seen == solution.history[1:].tolist()
     assert np.allclose(solution.x.to_numpy() * 1e200, solved(S, b * 1e200), atol=1e-3)
     assert np.isclose(solution.history[0], np.linalg.norm(b * 1e200) * 1e-200)
+
+
+LONG = pytest.mark.exhaustive  # takes seconds to compile
+
+
+@pytest.mark.parametrize("M", [None, *(pytest.param(make, marks=LONG) for make in MAKES)])
+@pytest.mark.parametrize("name", ["cg", *(pytest.param(name, marks=LONG) for name in METHODS[1:])])
+def test_float16(space, name, M):
+    if not (space.capabilities.float16 and space.capabilities.float64):
+        pytest.skip("no float16 here, or sums are of float32")
+    S = hermitian(16)  # SciPy has no float16
+    A = sparse.CrsMatrix(S.indptr, S.indices, S.data.astype(np.float16), (16, 16), space=space)
+    b = (1000 * numbers(16)).astype(np.float16)  # whose squares are infinite
+    expected = solved(S, b.astype(np.float64))
+    options = BOUNDS.get(name, {}) if M is None else {"M": M(A)}
+    solution = getattr(solvers, name)(A, es.array(b, space=space), rtol=1e-2, **options)
+    x = solution.x.to_numpy()
+    assert solution.converged and x.dtype == np.float16
+    assert np.abs(x - expected).max() < 0.03 * np.abs(x).max()
 
 
 def test_what_is_not_finite_is_told(space):

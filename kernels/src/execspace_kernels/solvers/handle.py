@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
@@ -101,6 +103,21 @@ class Handle:
         a matrix is multiplied with. Of GMRES for one column, on the average of a whole cycle."""
         return self._solver.bytes_per_iteration
 
+    def update(self) -> None:
+        """Find out again what depends on elements of A and M, after these have changed.
+
+        That is `bounds` of "chebyshev", if they were not given: those of elements that were are
+        slow, or the iteration diverges. There is nothing to do for other methods, nor when
+        `A.values` were assigned, which `solve` notices. Blocks.
+
+        Raises
+        ------
+        MatrixError
+            If bounds cannot be estimated, as A or M is not positive definite; the old ones stay.
+        """
+        with self._solving(), es.use_space(self.space):
+            self._solver.renew()
+
     def solve(
         self,
         b: es.View | Any,
@@ -152,24 +169,29 @@ class Handle:
                 f"{what}: a solver looks at residuals, which there are not yet while a graph is "
                 f"recorded; call it outside of `with graph:`."
             )
-        with self._turn:  # threads have it one after the other, for it has vectors of its own
+        with self._solving(), es.use_space(self.space):
+            found = self._found(right, start, limits, most, every, callback, again, out)
+        if raise_on_failure and not found.converged:
+            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
+        return found
+
+    @contextmanager
+    def _solving(self) -> Iterator[None]:
+        """Threads have it one after the other, for it has vectors of its own."""
+        with self._turn:
             if self._is_busy:
                 raise MatrixError(
-                    f"{what}: the handle is solving already, and its callback, A or M calls it; "
-                    f"expected another handle there."
+                    f"{self.method}: the handle is solving already, and its callback, A or M calls "
+                    f"it; expected another handle there."
                 )
             self._is_busy = True
             try:
                 self.space.fence()
                 if any(a is not b for a, b in zip(self._values, self._elements(), strict=True)):
                     self._make()  # a matrix has got other values
-                with es.use_space(self.space):
-                    found = self._found(right, start, limits, most, every, callback, again, out)
+                yield
             finally:
                 self._is_busy = False
-        if raise_on_failure and not found.converged:
-            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
-        return found
 
     def _check(self, view: es.View, name: str) -> None:
         if view.shape != self.shape:
@@ -279,7 +301,8 @@ def prepare(
     b : View or array, shape (n,) or (n, k)
         A right-hand side; what it holds is not read.
     **options
-        `restart` of "gmres", `bounds` of "chebyshev".
+        `restart` of "gmres", `bounds` of "chebyshev": estimated now if not given, and kept until
+        `Handle.update`.
 
     Returns
     -------

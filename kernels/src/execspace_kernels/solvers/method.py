@@ -87,6 +87,9 @@ class Method(ABC):
     def finish(self) -> None:  # noqa: B027  # most have nothing to do
         """What comes after the iterations; `x` is the answer then, by the scale."""
 
+    def renew(self) -> None:  # noqa: B027  # most look at no elements beforehand
+        """What is to be found out again when elements of A or M have changed."""
+
     def keep_right(self) -> None:  # noqa: B027  # most need b no more
         """What is done while r is b, by the scale."""
 

@@ -23,6 +23,7 @@ from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
 
 _STEPS = 100  # of Lanczos at most, to find the least eigenvalue, which comes late
+_TOLERANCES = {2: 1e-2, 4: 1e-5, 8: 1e-12}  # of residuals, by bytes of a real number
 _FEW = 12  # for the largest one
 _SETTLED = 0.95  # of the least eigenvalue's estimate ten steps before
 _ABOVE = 1.05  # what the largest eigenvalue may be above the estimate
@@ -49,12 +50,17 @@ class ChebyshevIteration(Method):
         bounds: Bounds | None = None,
     ) -> None:
         super().__init__(columns, A, M, algorithm)
-        if bounds is None:
-            bounds = estimated(columns, A, M)
-        self.bounds = bounds
+        self._is_estimated = bounds is None
+        self.bounds = estimated(columns, A, M) if bounds is None else bounds
         self.d = columns.vector("d")
         self.z = self.r if M is None else columns.vector("z")
         self.rho, self.keep, self.add = (columns.scalars(name) for name in ("rho", "keep", "add"))
+
+    def renew(self) -> None:
+        """Estimate bounds anew; graphs have recorded the old ones."""
+        if self._is_estimated:
+            self.bounds = estimated(self.columns, self.A, self.M)
+            self._ready.clear()
 
     def first(self) -> None:
         """d = z / theta."""
@@ -127,7 +133,7 @@ def estimated(
     start = es.array(random if columns.alone else random.reshape(-1, 1), space=columns.space)
     most = _FEW if largest else _STEPS
     cg.state.clear(most)
-    cg.begin(start, None, 1e-5 if one.dtype in (np.float32, np.complex64) else 1e-12, 0.0)
+    cg.begin(start, None, _TOLERANCES[np.finfo(one.dtype).dtype.itemsize], 0.0)
     alphas: list[float] = []
     betas: list[float] = []
     before, found = np.inf, (0.5, 1.5)  # of no rows, or an operator that gives NaN

@@ -8,7 +8,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, check_apart, check_takes, count_of, result
+from ..arguments import at_once, check_apart, check_takes, count_of, in_turns, result
 from ..errors import MatrixError
 from ..sparse import CrsMatrix, as_crs
 from .columns import Columns
@@ -36,7 +36,8 @@ class Chebyshev:
     Parameters
     ----------
     A : CrsMatrix, or as of `cg`
-        n x n, Hermitian positive definite. Of a CrsMatrix elements may change; `bounds` stay.
+        n x n, Hermitian positive definite. Elements may change, as of `prepare`; bounds that were
+        estimated stay those of the old ones until `update`.
     degree : int
         Terms: there are `degree` - 1 products with A.
     bounds : (float, float), optional
@@ -77,13 +78,33 @@ class Chebyshev:
     ) -> None:
         self.degree = 1 if degree is None else count_of(degree, "Chebyshev: degree", 1)
         self.bounds = None if bounds is None else checked_bounds(bounds, "Chebyshev")
-        self._A, self._space = as_operand(A), space
-        if not (views_of(self._A) or callable(getattr(A, "apply", None)) or callable(A)):
-            as_crs(A)  # which tells what it expects
-        if views_of(self._A) and self._A.shape[0] != self._A.shape[1]:
-            rows, columns = self._A.shape
-            raise MatrixError(f"Chebyshev: A is {rows} x {columns}; expected n x n.")
+        self._A, self._space = _operand(A), space
+        self._is_estimated = bounds is None
         self._ready: dict[Any, _Polynomial] = {}
+
+    @in_turns
+    def update(self, A: CrsMatrix | Any = None) -> None:
+        """Let bounds be estimated anew at the next `apply`, unless they were given.
+
+        Parameters
+        ----------
+        A : as when making one, optional
+            Takes the place of the other one.
+
+        Raises
+        ------
+        MatrixError
+            As when making one; all stays as it was then.
+
+        Notes
+        -----
+        Graphs that have recorded `apply` keep what they have.
+        """
+        if A is not None:
+            self._A = _operand(A)
+        if self._is_estimated:
+            self.bounds = None
+        self._ready.clear()
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -100,6 +121,7 @@ class Chebyshev:
         """Where it runs, if it was told; else where `r` and A are."""
         return None if self._space is None else es.space_for(space=self._space)
 
+    @in_turns
     def apply(self, r: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """z = p(A) r.
 
@@ -153,6 +175,17 @@ class Chebyshev:
                 high = estimated(columns, A, None, largest=True)[1]
             self.bounds = high / _RATIO, high
         return _Polynomial(columns, A, self.degree)
+
+
+def _operand(A: Any) -> Any:
+    """A, if it is something to multiply with."""
+    found = as_operand(A)
+    if not (views_of(found) or callable(getattr(A, "apply", None)) or callable(A)):
+        as_crs(A)  # which tells what it expects
+    if views_of(found) and found.shape[0] != found.shape[1]:
+        rows, columns = found.shape
+        raise MatrixError(f"Chebyshev: A is {rows} x {columns}; expected n x n.")
+    return found
 
 
 class _Polynomial:
