@@ -189,7 +189,9 @@ def _peak_one(i: int, b: Any) -> Any:
 
 def _peak_many(i: int, found: Any, b: Any) -> None:
     for j in range(b.extent(1)):
-        found[j] = max(found[j], _peak(b[i, j]))
+        size = _peak(b[i, j])
+        if size > found[j]:
+            found[j] = size
 
 
 def _peaks_one(i: int, b: Any, q: Any) -> Any:
@@ -198,7 +200,9 @@ def _peaks_one(i: int, b: Any, q: Any) -> Any:
 
 def _peaks_many(i: int, found: Any, b: Any, q: Any) -> None:
     for j in range(b.extent(1)):
-        found[j] = max(found[j], _peak(b[i, j]), _peak(b[i, j] - q[i, j]))
+        size = max(_peak(b[i, j]), _peak(b[i, j] - q[i, j]))
+        if size > found[j]:
+            found[j] = size
 
 
 @es.function
