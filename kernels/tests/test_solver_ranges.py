@@ -77,6 +77,13 @@ def test_float16(space, name, M):
     assert np.abs(x - expected).max() < 0.03 * np.abs(x).max()
 
 
+def test_gmres_takes_no_product_that_underflows_for_zero(space):
+    b = es.array(numbers(16), space=space)
+    for size in (1e-158, 1e-161, 1e-170):
+        solution = solvers.gmres(sparse.as_crs(hermitian(16) * size, space=space), b)
+        assert not solution.converged and "squares of products with A underflow" in solution.reason
+
+
 def test_what_is_not_finite_is_told(space):
     A = sparse.as_crs(hermitian(4), space=space)
     for bad in (np.inf, -np.inf, np.nan):

@@ -154,8 +154,7 @@ def _check_returned(found: Any, y: es.View, what: str) -> None:
     """Raise MatrixError for a vector that was returned, and not written to y."""
     if found is y or not getattr(found, "shape", ()):
         return
-    where = found.data_ptr if isinstance(found, es.View) else _pointer(found)
-    if where != y.data_ptr:
+    if _pointer(found) != y.data_ptr:
         raise MatrixError(
             f"{what} returned a {type(found).__name__!r}, and y is what counts; expected that y is "
             f"written, and nothing or y returned; {_EXAMPLE}."
@@ -163,8 +162,14 @@ def _check_returned(found: Any, y: es.View, what: str) -> None:
 
 
 def _pointer(array: Any) -> Any:
-    found = getattr(array, "__array_interface__", None)
-    return None if found is None else found["data"][0]
+    """Where the elements of a View or an array are."""
+    found = getattr(array, "data_ptr", None)
+    if found is not None:
+        return found() if callable(found) else found  # PyTorch has a method
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        if hasattr(array, name):
+            return getattr(array, name)["data"][0]
+    return None
 
 
 def _check_space(found: Any, what: str, space: es.ExecutionSpace) -> None:

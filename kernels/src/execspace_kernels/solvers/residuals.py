@@ -20,9 +20,14 @@ from .columns import Columns, noted, size_of
 from .method import Method
 from .operators import Operator
 from .orthogonal import Basis
-from .solution import CONVERGED, NOT_FINITE, RUNNING, SINGULAR
+from .solution import CONVERGED, NOT_FINITE, RUNNING, SINGULAR, TINY
 
 __all__ = ["MinimalResiduals"]
+
+_LEAST = {  # squares, by bytes of a real number: the least normal number by epsilon
+    4: float(np.finfo(np.float32).tiny / np.finfo(np.float32).eps),
+    8: float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps),
+}
 
 
 class MinimalResiduals(Method):
@@ -52,6 +57,8 @@ class MinimalResiduals(Method):
         self.scale = columns.scalars("scale")
         self.steps = columns.scalars("steps", np.int32)
         self.at = 0  # of the cycle
+        # Squares below are too few digits to tell what is left of a product.
+        self.least = _LEAST[columns.real.itemsize]
 
     def chosen(self, algorithm: str) -> tuple[str, str]:
         """How vectors are made orthogonal."""
@@ -94,8 +101,8 @@ class MinimalResiduals(Method):
         self.A(source, self.r.own)
         basis.orthogonalise(j + 1)
         self.columns.numbers(
-            _rotated, j, basis.dots, basis.more, self.rr, self.H, self.cosines, self.sines, self.g,
-            self.scale, self.steps, *self.state.views, label="gmres rotations",
+            _rotated, j, self.least, basis.dots, basis.more, self.rr, self.H, self.cosines,
+            self.sines, self.g, self.scale, self.steps, *self.state.views, label="gmres rotations",
         )  # fmt: skip
         basis.append(j + 1, self.scale)
 
@@ -167,9 +174,9 @@ def _restarted(
 
 
 def _rotated(
-    _: int, j: int, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any, g: Any,
-    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any,
-    back: Any,
+    _: int, j: int, least: Any, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any,
+    g: Any, scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any,
+    history: Any, back: Any,
 ) -> None:  # fmt: skip
     if status[0] == RUNNING:
         norm = np.sqrt(rr[0])
@@ -185,8 +192,10 @@ def _rotated(
         size = np.sqrt(square + norm * norm)
         if not np.isfinite(size):
             status[0] = NOT_FINITE
-        elif size == 0:
+        elif own == 0 and norm == 0:
             status[0] = SINGULAR
+        elif square + norm * norm < least:
+            status[0] = TINY
         else:
             length = np.sqrt(square)
             cosines[j] = length / size
