@@ -87,6 +87,8 @@ EVERYWHERE = {
     "dtype": (np.float64,),
     "mode": ("H",),
     "way": ("as it is",),
+    "method": ("cg",),
+    "structure": ("blocks",),
 }
 ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide")}
 

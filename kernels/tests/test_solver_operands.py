@@ -20,9 +20,9 @@ def stencil(space):
     return sparse.StencilMatrix([-1.0, 2.5, -1.0], extents=(N,)).to_space(space)
 
 
-@pytest.mark.parametrize("form", ["stencil", "blocks"])
-def test_elements_of_other_forms_may_change(space, form):
-    A = stencil(space) if form == "stencil" else sparse.to_bsr(sparse.as_crs(hermitian(N)), 2)
+@pytest.mark.parametrize("structure", ["stencil", "blocks"])
+def test_elements_of_other_forms_may_change(space, structure):
+    A = stencil(space) if structure == "stencil" else sparse.to_bsr(sparse.as_crs(hermitian(N)), 2)
     A = A.to_space(space)
     for columns in ((), (2,)):
         if columns and space.name != "serial":
@@ -51,12 +51,12 @@ def test_matrices_of_scipy_whose_elements_change():
         assert np.abs(handle.solve(b).x.to_numpy() - now).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_linear_operators_of_scipy(space, name):
+@pytest.mark.parametrize("method", METHODS)
+def test_linear_operators_of_scipy(space, method):
     A, S = linalg.aslinearoperator(hermitian(N)), hermitian(N)
     inverse = linalg.aslinearoperator(scipy_sparse.diags_array(1 / S.diagonal()))
     b = es.array(numbers(N), space=space)
-    solve = getattr(solvers, name)
+    solve = getattr(solvers, method)
     if not space.memory_space.host_accessible:
         with pytest.raises(MatrixError, match="which computes on the host, and space"):
             solve(A, b)
@@ -65,7 +65,7 @@ def test_linear_operators_of_scipy(space, name):
     assert (
         solution.converged and np.abs(solution.x.to_numpy() - solved(S, b.to_numpy())).max() < 1e-6
     )
-    if name == "cg":
+    if method == "cg":
         both = es.array(numbers((N, 2)), space=space)
         x = solve(A, both).x.to_numpy()
         assert np.abs(x - solved(S, both.to_numpy())).max() < 1e-6

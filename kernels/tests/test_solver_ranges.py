@@ -16,14 +16,14 @@ MAKES = sparse.Jacobi, sparse.GaussSeidel, sparse.Ilu
 BOUNDS = {"chebyshev": {"bounds": (0.4, 5.0)}}
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_power_of_two_changes_no_bit(space, name):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_power_of_two_changes_no_bit(space, method):
     n = 16
     # Kernels are the same for both.
-    dtype, powers = (np.float32, (-110, 110)) if name == "cg" else (np.float64, (-900, 900))
+    dtype, powers = (np.float32, (-110, 110)) if method == "cg" else (np.float64, (-900, 900))
     A = sparse.as_crs(hermitian(n, dtype), space=space)
     b = np.stack([numbers(n, dtype), numbers(n, dtype, 1), np.zeros(n, dtype)], axis=1)
-    handle = solvers.prepare(name, A, es.array(b, space=space), **BOUNDS.get(name, {}))
+    handle = solvers.prepare(method, A, es.array(b, space=space), **BOUNDS.get(method, {}))
     one = handle.solve(es.array(b, space=space), rtol=1e-5)
     x0 = numbers((n, 3), dtype, 2)
     begun = handle.solve(es.array(b, space=space), x0=es.array(x0, space=space), rtol=1e-5)
@@ -62,16 +62,18 @@ LONG = pytest.mark.exhaustive  # takes seconds to compile
 
 
 @pytest.mark.parametrize("M", [None, *(pytest.param(make, marks=LONG) for make in MAKES)])
-@pytest.mark.parametrize("name", ["cg", *(pytest.param(name, marks=LONG) for name in METHODS[1:])])
-def test_float16(space, name, M):
+@pytest.mark.parametrize(
+    "method", ["cg", *(pytest.param(name, marks=LONG) for name in METHODS[1:])]
+)
+def test_float16(space, method, M):
     if not (space.capabilities.float16 and space.capabilities.float64):
         pytest.skip("no float16 here, or sums are of float32")
     S = hermitian(16)  # SciPy has no float16
     A = sparse.CrsMatrix(S.indptr, S.indices, S.data.astype(np.float16), (16, 16), space=space)
     b = (1000 * numbers(16)).astype(np.float16)  # whose squares are infinite
     expected = solved(S, b.astype(np.float64))
-    options = BOUNDS.get(name, {}) if M is None else {"M": M(A)}
-    solution = getattr(solvers, name)(A, es.array(b, space=space), rtol=1e-2, **options)
+    options = BOUNDS.get(method, {}) if M is None else {"M": M(A)}
+    solution = getattr(solvers, method)(A, es.array(b, space=space), rtol=1e-2, **options)
     x = solution.x.to_numpy()
     assert solution.converged and x.dtype == np.float16
     assert np.abs(x - expected).max() < 0.03 * np.abs(x).max()
@@ -109,8 +111,8 @@ def test_the_second_solution_allocates_nothing(space):
     assert not told["Allocations"].found
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_squares_of_products_that_float32_has_not(space, name):
+@pytest.mark.parametrize("method", METHODS)
+def test_squares_of_products_that_float32_has_not(space, method):
     if not space.capabilities.float64:
         pytest.skip("sums are of float32 there")
     n = 16
@@ -118,8 +120,8 @@ def test_squares_of_products_that_float32_has_not(space, name):
     expected = solved(hermitian(n), b)
     for power in (-80, 70):  # GMRES took a product whose square is 0 for the exact answer
         S = hermitian(n, np.float32) * np.float32(2.0**power)
-        bounds = {"bounds": (0.4 * 2.0**power, 5 * 2.0**power)} if name == "chebyshev" else {}
-        solution = getattr(solvers, name)(
+        bounds = {"bounds": (0.4 * 2.0**power, 5 * 2.0**power)} if method == "chebyshev" else {}
+        solution = getattr(solvers, method)(
             sparse.as_crs(S, space=space), es.array(b, space=space), rtol=1e-5, **bounds
         )
         assert solution.converged
