@@ -87,6 +87,8 @@ EVERYWHERE = {
     "dtype": (np.float64,),
     "mode": ("H",),
     "way": ("as it is",),
+    "method": ("cg",),
+    "structure": ("blocks",),
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
 MOST = {"serial": 12, "openmp": 2, "opencl": 1, "oracle": 2}

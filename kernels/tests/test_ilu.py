@@ -17,6 +17,7 @@ from execspace_kernels import MatrixError, sparse
 from execspace_kernels.sparse import replay
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
+fill = importlib.import_module("execspace_kernels.sparse.fill")
 module = importlib.import_module("execspace_kernels.sparse.ilu")
 
 close = partial(are_close, single=1e-4, double=1e-11)
@@ -95,6 +96,41 @@ def test_all_levels_are_the_whole_factorisation(space):
     b = np.arange(30.0)
     assert close(S @ M.solve(es.array(b, space=space)).to_numpy(), b)
     assert close(S @ M(es.array(b, space=space)).to_numpy(), b)
+
+
+def test_levels_that_add_nothing_are_not_looked_for(space, monkeypatch):
+    calls = []
+    arising = fill._arising
+    monkeypatch.setattr(
+        fill, "_arising", lambda *args: calls.append(args[4]) or arising(*args)
+    )  # fmt: skip
+    D = scipy_sparse.diags_array([-1.0, 3.0, -1.0], offsets=[-1, 0, 1], shape=(8, 8)).tolil()
+    handle = sparse.ilu_symbolic(sparse.as_crs(D.tocsr(), space=space), level=10**6)
+    assert calls == [1] and handle.lower.graph.nnz == 7  # a line fills nothing
+    calls.clear()
+    D[0, 7] = D[7, 0] = 1.0
+    most = sparse.ilu_symbolic(sparse.as_crs(D.tocsr(), space=space), level=10**6)
+    assert len(calls) <= 2 * 6 + 1
+    _, _, pattern = reference(D.tocsr(), 10**5)
+    assert most.lower.graph.nnz + most.upper.graph.nnz == pattern.sum()
+
+
+def test_an_update_that_fails(space):
+    A = sparse.CrsMatrix([0, 2, 4], [0, 1, 0, 1], [4.0, 1.0, 2.0, 3.0], (2, 2), space=space)
+    b = es.array([5.0, 5.0], space=space)
+    M = sparse.Ilu(A)
+    for values in ([1.0, 1.0, 2.0, 2.0], [np.nan, 1.0, 2.0, 3.0]):
+        singular = sparse.CrsMatrix.of(A.graph, values, space=space)
+        with pytest.raises(MatrixError, match="the pivot of row"):
+            M.update(singular)
+        with pytest.raises(MatrixError, match=r"Ilu\.update, failed: the pivot of row"):
+            M.apply(b)
+    assert close(M.handle.U.to_numpy()[0, 1:], [1.0])  # to be looked at
+    wide = sparse.CrsMatrix([0, 1, 2], [0, 1], [1.0, 1.0], (2, 2), space=space)
+    M.update(A)
+    with pytest.raises(MatrixError, match="another graph"):
+        M.update(wide)
+    assert close(M.apply(b).to_numpy(), [1.0, 1.0])  # nothing had been touched
 
 
 rows = st.lists(st.lists(st.integers(0, 6), max_size=5), min_size=7, max_size=7)

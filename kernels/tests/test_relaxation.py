@@ -140,6 +140,57 @@ def test_in_a_graph(space):
         assert close(S @ x.to_numpy(), np.full(20, 2.0))
 
 
+def test_elements_that_change_without_an_update(space):
+    S = dominant(scipy_sparse.random_array((20, 20), density=0.2, rng=np.random.default_rng(7)))
+    A = sparse.as_crs(S.copy(), space=space)
+    b, x = es.ones(20, space=space), es.zeros(20, space=space)
+    made = [
+        partial(sparse.GaussSeidel, sweeps=2), partial(sparse.Jacobi, sweeps=3),
+        partial(sparse.GaussSeidel, sweeps=2, algorithm="two-stage"),
+    ]  # fmt: skip
+    old = [make(A) for make in made]
+    one = sparse.Jacobi(A)
+    before = one.apply(b).to_numpy()
+    for M in old:
+        M.apply(b, out=x)
+        M.apply(b, out=x)  # some of them replay what was recorded
+    es.deep_copy(A.values, S.data * 5)
+    for M, make in zip(old, made, strict=True):
+        assert np.array_equal(M.apply(b, out=x).to_numpy(), make(A).apply(b).to_numpy())
+    assert np.array_equal(one.apply(b).to_numpy(), before)  # has the diagonal of the last update
+    one.update(A)
+    assert close(one.apply(b).to_numpy(), before / 5)
+
+
+def test_diagonals_in_several_entries(space):
+    A = sparse.CrsMatrix([0, 3, 5], [0, 1, 0, 1, 0], [1.5, 1.0, 2.5, 3.0, 2.0], (2, 2), space=space)
+    b = es.array([5.0, 5.0], space=space)
+    for M in (
+        sparse.Jacobi(A, 60), sparse.GaussSeidel(A, 30),
+        sparse.GaussSeidel(A, 30, algorithm="two-stage"),
+    ):  # fmt: skip
+        assert close(M.apply(b).to_numpy(), [1.0, 1.0])
+    assert close(sparse.Jacobi(A).apply(b).to_numpy(), [1.25, 5 / 3])
+
+
+def test_diagonals_that_have_no_inverse(space):
+    for dtype in (np.float64, np.float32):
+        tiny = dtype(np.finfo(dtype).smallest_subnormal)
+        for value in (np.nan, np.inf, -np.inf, tiny, 0.0):
+            values = np.array([1.0, 1.0, value], dtype)
+            A = sparse.CrsMatrix([0, 1, 3], [0, 0, 1], values, (2, 2), space=space)
+            good = sparse.CrsMatrix.of(A.graph, es.ones(3, dtype, space=space))
+            b = es.ones(2, dtype, space=space)
+            for make, name in ((sparse.Jacobi, "jacobi"), (sparse.GaussSeidel, "gauss_seidel")):
+                told = rf"{name}: row 1 has a diagonal element of .*; expected one that is finite"
+                with pytest.raises(MatrixError, match=told):
+                    make(A)
+                M = make(good)
+                with pytest.raises(MatrixError, match="row 1 has"):
+                    M.update(A)
+                assert close(M.apply(b).to_numpy(), make(good).apply(b).to_numpy())
+
+
 def test_what_is_refused(space):
     A = sparse.CrsMatrix([0, 2, 4], [0, 1, 0, 1], [1.0, 1.0, 2.0, 2.0], (2, 2), space=space)
     other = sparse.CrsMatrix([0, 1, 2], [0, 1], [1.0, 1.0], (2, 2), space=space)
@@ -163,6 +214,8 @@ def test_what_is_refused(space):
         (MatrixError, lambda: sparse.GaussSeidel(A, inner_sweeps=-1), "inner_sweeps=-1; expected"),
         (MatrixError, lambda: sparse.GaussSeidel(A, 1.5), "sweeps=1.5; expected a number of 0"),
         (MatrixError, lambda: sparse.Jacobi(A, omega=0), "omega=0; expected a real number"),
+        (MatrixError, lambda: sparse.Jacobi(A, omega=np.inf), "omega=inf; expected a real number"),
+        (MatrixError, lambda: sparse.GaussSeidel(A, omega=np.nan), "omega=nan; expected a real"),
         (MatrixError, lambda: sparse.Jacobi(A).update(other), "jacobi: A is .*; expected one of"),
         (MatrixError, lambda: sparse.gauss_seidel_numeric(None, A), "handle=None; expected that"),
         (MatrixError, lambda: sparse.gauss_seidel_numeric(handle, other), "for another graph"),

@@ -11,7 +11,7 @@ from sparse_numbers import DTYPES, numbers
 
 import execspace as es
 import execspace_kernels
-from execspace_kernels import solvers, sparse
+from execspace_kernels import MatrixError, solvers, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 linalg = pytest.importorskip("scipy.sparse.linalg")
@@ -281,6 +281,31 @@ def test_bounds(space):
     assert given.converged and np.abs(given.x.to_numpy() - solved(S, b.to_numpy())).max() < 1e-6
     low = solvers.chebyshev(A, b, bounds=(0.1, 0.2))
     assert not low.converged and "NaN" in low.reason
+
+
+def test_bounds_are_renewed(space):
+    S = hermitian(20)
+    A, b = sparse.as_crs(S.copy(), space=space), es.array(numbers(20), space=space)
+    handle, given = (solvers.prepare("chebyshev", A, b, **o) for o in ({}, {"bounds": (0.4, 5.0)}))
+    smoother = solvers.Chebyshev(A)
+    handle.solve(b)
+    smoother.apply(b)
+    old, high = handle.bounds, smoother.bounds[1]
+    es.deep_copy(A.values, 4 * S.data)
+    assert not handle.solve(b).converged and handle.bounds == old
+    for one in (handle, given, smoother):
+        one.update()
+    assert np.allclose(handle.bounds, np.multiply(4, old)) and given.bounds == (0.4, 5.0)
+    assert np.abs(handle.solve(b).x.to_numpy() - solved(4 * S, b.to_numpy())).max() < 1e-6
+    assert solvers.cg(A, b, M=smoother).converged and np.isclose(smoother.bounds[1], 4 * high)
+    smoother.update(sparse.as_crs(S, space=space))
+    smoother.apply(b)
+    assert np.isclose(smoother.bounds[1], high)
+    es.deep_copy(A.values, -S.data)
+    kept = handle.bounds
+    with pytest.raises(MatrixError, match="not positive definite"):
+        handle.update()
+    assert handle.bounds == kept
 
 
 def test_a_handle(space):

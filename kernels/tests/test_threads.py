@@ -35,6 +35,7 @@ USERS = {
     "gauss_seidel": lambda A, L, b: sparse.GaussSeidel(A, 3, space=A.space).apply,
     "jacobi": lambda A, L, b: sparse.Jacobi(A, 3, space=A.space).apply,
     "ilu": lambda A, L, b: sparse.Ilu(A, space=A.space).apply,
+    "chebyshev": lambda A, L, b: solvers.Chebyshev(A, space=A.space).apply,
 }
 
 

@@ -16,7 +16,9 @@ import execspace as es
 
 from .solution import CONVERGED, NOT_FINITE, RUNNING
 
-__all__ = ["Columns", "State", "Vector", "noted", "real_product", "size_of"]
+__all__ = ["Columns", "State", "Vector", "noted", "product", "size_of"]
+
+_LIMITS = {4: 2.0**112, 8: 2.0**1008}  # of factors: they and their inverses are normal numbers
 
 Kernel = Callable[..., Any]
 
@@ -81,6 +83,13 @@ class Columns:
             reducer = es.Sum(shape=(2, self.k), dtype=out.dtype)
             es.parallel_reduce(self._rows, many, *args, reducer=reducer, out=out, label=label)
 
+    def greatest(self, one: Kernel, many: Kernel, *args: Any, out: es.View, label: str) -> None:
+        """The greatest of what `one(i, ...)` returns, or `many(i, found, ...)` keeps."""
+        reducer = es.Max(dtype=out.dtype) if self.single else es.Max(shape=self.k, dtype=out.dtype)
+        to = es.subview(out, 0) if self.single else out
+        kernel = one if self.single else many
+        es.parallel_reduce(self._rows, kernel, *args, reducer=reducer, out=to, label=label)
+
     def numbers(self, kernel: Kernel, *args: Any, label: str) -> None:
         """Launch a kernel over columns."""
         es.parallel_for(self._columns, kernel, *args, label=label)
@@ -90,12 +99,19 @@ class State:
     """How far each column is: on the device, so that nothing waits for the host.
 
     `status` is one of the numbers of `solution`; what it is when a column is done stays.
+
+    A system is solved for b by `scale`, a power of two for each column, so that no norm over- or
+    underflows and nothing is rounded by it; `back` is its inverse. `threshold` is for residuals of
+    that system, `last` and `history` are those of the user's.
     """
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.status, self.count = (columns.scalars(name, np.int32) for name in ("status", "count"))
         self.threshold, self.last = (columns.scalars(name) for name in ("threshold", "last"))
+        self.peak, self.scale, self.back = (
+            columns.scalars(name) for name in ("peak", "scale", "back")
+        )
         self.history = es.View((1, columns.k), columns.real, label="history", space=columns.space)
 
     def clear(self, most: int) -> None:
@@ -107,38 +123,53 @@ class State:
     @property
     def views(self) -> tuple[es.View, ...]:
         """What `noted` takes."""
-        return self.threshold, self.status, self.count, self.last, self.history
+        return self.threshold, self.status, self.count, self.last, self.history, self.back
+
+    def rescale(self) -> None:
+        """`scale` of `peak`, the greatest element of each column; 1 for what is about 1."""
+        limit = _LIMITS[self.columns.real.itemsize]
+        self.columns.numbers(_scaled, self.peak, limit, self.scale, self.back, label="solver scale")
 
     def begin(self, bb: es.View, rr: es.View, rtol: float, atol: float) -> None:
         """Thresholds, and the norms of the first residuals."""
         self.columns.numbers(
-            _begun, bb, rr, float(rtol), float(atol), *self.views, label="solver tolerances"
-        )
+            _begun, bb, rr, float(rtol), float(atol), self.scale, *self.views,
+            label="solver tolerances",
+        )  # fmt: skip
 
 
 # -- kernels --------------------------------------------------------------------------------------
 
 
 @es.function
-def real_product(a: Any, b: Any) -> Any:
-    """The real part of conj(a) b."""
-    return (np.conj(a) * b).real
+def _wide(a: Any, like: Any) -> Any:
+    if like.dtype == np.float64 or like.dtype == np.complex128:
+        return np.float64(1) * a
+    else:
+        return a
 
 
 @es.function
-def size_of(a: Any) -> Any:
-    """|a|^2."""
-    return (np.conj(a) * a).real
+def product(a: Any, b: Any, like: Any) -> Any:
+    """conj(a) b, in double precision where the scalars of the solver, such as those of the View
+    `like`, are of it: the products of single precision would over- or underflow."""
+    return np.conj(_wide(a, like)) * _wide(b, like)
+
+
+@es.function
+def size_of(a: Any, like: Any) -> Any:
+    """|a|^2, as `product`."""
+    return product(a, a, like).real
 
 
 @es.function
 def noted(
-    j: Any, norm: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any
+    j: Any, norm: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any, back: Any
 ) -> None:
     """Write down the norm of a residual that an iteration has reached, and what follows of it."""
     count[j] += 1
-    history[count[j], j] = norm
-    last[j] = norm
+    last[j] = norm * back[j]
+    history[count[j], j] = last[j]
     if not np.isfinite(norm):
         status[j] = NOT_FINITE
     elif norm <= threshold[j]:
@@ -146,10 +177,25 @@ def noted(
 
 
 def _begun(
-    j: int, bb: Any, rr: Any, rtol: Any, atol: Any, threshold: Any, status: Any, count: Any,
-    last: Any, history: Any,
+    j: int, bb: Any, rr: Any, rtol: Any, atol: Any, scale: Any, threshold: Any, status: Any,
+    count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
-    threshold[j] = max(rtol * np.sqrt(bb[j]), atol)
+    threshold[j] = max(rtol * np.sqrt(bb[j]), atol * scale[j])
     status[j] = RUNNING
     count[j] = -1
-    noted(j, np.sqrt(rr[j]), threshold, status, count, last, history)
+    noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
+
+
+def _scaled(j: int, peak: Any, limit: Any, scale: Any, back: Any) -> None:
+    scale[j] = 1
+    back[j] = 1
+    left = peak[j]
+    if left > 0 and np.isfinite(left):
+        while left > 256 and back[j] < limit:
+            left *= 1 / 65536
+            scale[j] *= 1 / 65536
+            back[j] *= 65536
+        while left < 1 / 256 and scale[j] < limit:
+            left *= 65536
+            scale[j] *= 65536
+            back[j] *= 1 / 65536

@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from .columns import Columns, noted, real_product, size_of
+from .columns import Columns, noted, product, size_of
 from .method import Method, dot_many, dot_one
 from .operators import Operator, four_products, row_product
 from .solution import INDEFINITE, INDEFINITE_M, NOT_FINITE, RUNNING
@@ -47,7 +47,7 @@ class ConjugateGradients(Method):
         if self.M is not None:
             self.M(self.r.own, self.z.own)
             self.columns.sum(
-                dot_one, dot_many, self.r.wide, self.z.wide, out=self.rz, label="cg r.z"
+                dot_one, dot_many, self.r.wide, self.z.wide, self.rho, out=self.rz, label="cg r.z"
             )
 
     def step(self) -> None:
@@ -55,12 +55,14 @@ class ConjugateGradients(Method):
         c, s = self.columns, self.state
         if self.fused:
             c.sum(
-                _product_one, _product_many, *self.elements, self.p.wide, self.q.wide, s.status,
-                out=self.pq, label="cg q = A p, p.q",
+                _product_one, _product_many, *self.elements, self.p.wide, self.q.wide, self.rho,
+                s.status, out=self.pq, label="cg q = A p, p.q",
             )  # fmt: skip
         else:
             self.A(self.p.own, self.q.own)
-            c.sum(dot_one, dot_many, self.p.wide, self.q.wide, out=self.pq, label="cg p.q")
+            c.sum(
+                dot_one, dot_many, self.p.wide, self.q.wide, self.rho, out=self.pq, label="cg p.q"
+            )
         c.numbers(_length, self.rho, self.pq, self.alpha, self.moving, s.status, label="cg alpha")
         c.sum(
             _shorter_one, _shorter_many, self.r.wide, self.q.wide, self.alpha, self.moving,
@@ -91,34 +93,42 @@ def _first(j: int, rz: Any, rho: Any, status: Any) -> None:
 
 
 def _product_one(
-    i: int, row_map: Any, entries: Any, values: Any, p: Any, q: Any, status: Any
+    i: int, row_map: Any, entries: Any, values: Any, p: Any, q: Any, rho: Any, status: Any
 ) -> Any:
     if status[0] != RUNNING:
         return 0.0
     total = row_product(i, 0, row_map, entries, values, p)
     q[i, 0] = total
-    return real_product(p[i, 0], total)
+    return product(p[i, 0], total, rho).real
 
 
 @es.function
-def _keep(i: Any, j: Any, sums: Any, total: Any, p: Any, q: Any) -> None:
+def _keep(i: Any, j: Any, sums: Any, total: Any, p: Any, q: Any, rho: Any) -> None:
     q[i, j] = total
-    sums[j] += real_product(p[i, j], total)
+    sums[j] += product(p[i, j], total, rho).real
 
 
 def _product_many(
-    i: int, sums: Any, row_map: Any, entries: Any, values: Any, p: Any, q: Any, status: Any
+    i: int,
+    sums: Any,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    p: Any,
+    q: Any,
+    rho: Any,
+    status: Any,
 ) -> None:
     # Columns that are done have products, too, which nothing reads.
     fours = p.extent(1) // 4 * 4
     for j in range(0, fours, 4):
         t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, p)
-        _keep(i, j, sums, t0, p, q)
-        _keep(i, j + 1, sums, t1, p, q)
-        _keep(i, j + 2, sums, t2, p, q)
-        _keep(i, j + 3, sums, t3, p, q)
+        _keep(i, j, sums, t0, p, q, rho)
+        _keep(i, j + 1, sums, t1, p, q, rho)
+        _keep(i, j + 2, sums, t2, p, q, rho)
+        _keep(i, j + 3, sums, t3, p, q, rho)
     for j in range(fours, p.extent(1)):
-        _keep(i, j, sums, row_product(i, j, row_map, entries, values, p), p, q)
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, p), p, q, rho)
 
 
 def _length(j: int, rho: Any, pq: Any, alpha: Any, moving: Any, status: Any) -> None:
@@ -136,7 +146,7 @@ def _length(j: int, rho: Any, pq: Any, alpha: Any, moving: Any, status: Any) -> 
 @es.function
 def _shorter(i: Any, j: Any, r: Any, q: Any, alpha: Any) -> Any:
     r[i, j] -= alpha[j] * q[i, j]
-    return size_of(r[i, j])
+    return size_of(r[i, j], alpha)
 
 
 def _shorter_one(i: int, r: Any, q: Any, alpha: Any, moving: Any) -> Any:
@@ -153,10 +163,10 @@ def _shorter_many(i: int, sums: Any, r: Any, q: Any, alpha: Any, moving: Any) ->
 
 def _direct(
     j: int, rr: Any, rz: Any, rho: Any, beta: Any, moving: Any, threshold: Any, status: Any,
-    count: Any, last: Any, history: Any,
+    count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if moving[j] != 0:
-        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history)
+        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
         if status[j] == NOT_FINITE:
             moving[j] = 0  # x stays what it was
         elif status[j] == RUNNING and not np.isfinite(rz[j]):

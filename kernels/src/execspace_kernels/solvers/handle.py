@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
@@ -11,11 +13,11 @@ import execspace as es
 
 from ..arguments import MANY, as_view, check_takes, count_of, result
 from ..errors import ConvergenceError, MatrixError
-from ..sparse import CrsMatrix, as_crs
+from ..sparse import CrsMatrix
 from .columns import Columns
 from .conjugate import ConjugateGradients
 from .method import Callback, Method
-from .operators import operator_of
+from .operators import as_operand, operator_of, views_of
 from .polynomial import ChebyshevIteration, checked_bounds
 from .residuals import MinimalResiduals
 from .solution import REASONS, RUNNING, STOPPED, Solution
@@ -80,8 +82,7 @@ class Handle:
     def _elements(self) -> tuple[es.View | None, ...]:
         """Values of matrices, which graphs have recorded."""
         return tuple(
-            op.matrix.values if op is not None and op.matrix is not None else None
-            for op in (self._A, self._M)
+            None if operator is None else operator.values for operator in (self._A, self._M)
         )
 
     @property
@@ -101,6 +102,21 @@ class Handle:
         and each of a vector that a pass reads or writes counts once. None where something else than
         a matrix is multiplied with. Of GMRES for one column, on the average of a whole cycle."""
         return self._solver.bytes_per_iteration
+
+    def update(self) -> None:
+        """Find out again what depends on elements of A and M, after these have changed.
+
+        That is `bounds` of "chebyshev", if they were not given: those of elements that were are
+        slow, or the iteration diverges. There is nothing to do for other methods, nor when
+        `A.values` were assigned, which `solve` notices. Blocks.
+
+        Raises
+        ------
+        MatrixError
+            If bounds cannot be estimated, as A or M is not positive definite; the old ones stay.
+        """
+        with self._solving(), es.use_space(self.space):
+            self._solver.renew()
 
     def solve(
         self,
@@ -153,24 +169,29 @@ class Handle:
                 f"{what}: a solver looks at residuals, which there are not yet while a graph is "
                 f"recorded; call it outside of `with graph:`."
             )
-        with self._turn:  # threads have it one after the other, for it has vectors of its own
+        with self._solving(), es.use_space(self.space):
+            found = self._found(right, start, limits, most, every, callback, again, out)
+        if raise_on_failure and not found.converged:
+            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
+        return found
+
+    @contextmanager
+    def _solving(self) -> Iterator[None]:
+        """Threads have it one after the other, for it has vectors of its own."""
+        with self._turn:
             if self._is_busy:
                 raise MatrixError(
-                    f"{what}: the handle is solving already, and its callback, A or M calls it; "
-                    f"expected another handle there."
+                    f"{self.method}: the handle is solving already, and its callback, A or M calls "
+                    f"it; expected another handle there."
                 )
             self._is_busy = True
             try:
                 self.space.fence()
                 if any(a is not b for a, b in zip(self._values, self._elements(), strict=True)):
                     self._make()  # a matrix has got other values
-                with es.use_space(self.space):
-                    found = self._found(right, start, limits, most, every, callback, again, out)
+                yield
             finally:
                 self._is_busy = False
-        if raise_on_failure and not found.converged:
-            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
-        return found
 
     def _check(self, view: es.View, name: str) -> None:
         if view.shape != self.shape:
@@ -220,7 +241,7 @@ class Handle:
         history = state.history[: int(count.max()) + 1].to_numpy().astype(np.float64)
         return (
             np.where(status == RUNNING, STOPPED, status), count, history,
-            state.threshold.to_numpy().astype(np.float64),
+            state.threshold.to_numpy().astype(np.float64) * state.back.to_numpy(),
         )  # fmt: skip
 
     def _told(self, x: es.View, parts: list[tuple[Any, ...]]) -> Solution:
@@ -273,11 +294,15 @@ def prepare(
     ----------
     method : {"cg", "bicgstab", "gmres", "chebyshev"}
     A, M, algorithm, space
-        As of `cg`. Elements of a matrix may change between solutions.
+        As of `cg`. Elements of a CrsMatrix, BsrMatrix, StencilMatrix, or matrix of SciPy, CuPy or
+        PyTorch by rows, or of SciPy by blocks, may change between solutions. Others, such as those
+        by columns, are copied here, and what changes in them afterwards is not seen: convert them
+        once, and change what they became.
     b : View or array, shape (n,) or (n, k)
         A right-hand side; what it holds is not read.
     **options
-        `restart` of "gmres", `bounds` of "chebyshev".
+        `restart` of "gmres", `bounds` of "chebyshev": estimated now if not given, and kept until
+        `Handle.update`.
 
     Returns
     -------
@@ -313,22 +338,10 @@ def prepare(
         options["restart"] = 30
     if options.get("bounds") is not None:
         options["bounds"] = checked_bounds(options["bounds"], method)
-    A, M = _as_matrix(A), _as_matrix(M)
-    views = [view for matrix in (A, M) if isinstance(matrix, CrsMatrix)
-             for view in (matrix.row_map, matrix.entries, matrix.values)]  # fmt: skip
+    A, M = as_operand(A), as_operand(M)
     right = right_side(b, method, space)
-    where = es.space_for(*views, right, space=space)
+    where = es.space_for(*views_of(A), *views_of(M), right, space=space)
     return Handle(method, A, right, M, algorithm, where, options)
-
-
-def _as_matrix(A: Any) -> Any:
-    """A sparse matrix of another library as a CrsMatrix, once; all else as it is."""
-    if A is None or callable(getattr(A, "apply", None)) or callable(A):
-        return A
-    try:
-        return as_crs(A)
-    except MatrixError:  # `operator_of` tells what is expected
-        return A
 
 
 def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.View:

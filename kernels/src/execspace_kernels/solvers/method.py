@@ -16,7 +16,7 @@ import numpy.typing as npt
 import execspace as es
 
 from ..decisions import decided
-from .columns import Columns, State, real_product, size_of
+from .columns import Columns, State, product, size_of
 from .operators import Operator, chosen_product
 from .solution import RUNNING
 
@@ -85,24 +85,41 @@ class Method(ABC):
         self.submit("step", self.step)
 
     def finish(self) -> None:  # noqa: B027  # most have nothing to do
-        """What comes after the iterations; `x` is the answer then."""
+        """What comes after the iterations; `x` is the answer then, by the scale."""
+
+    def renew(self) -> None:  # noqa: B027  # most look at no elements beforehand
+        """What is to be found out again when elements of A or M have changed."""
+
+    def keep_right(self) -> None:  # noqa: B027  # most need b no more
+        """What is done while r is b, by the scale."""
 
     # -- what all of them do -----------------------------------------------------------------------
 
     def begin(self, b: es.View, x0: es.View | None, rtol: float, atol: float) -> None:
-        """r = b - A x, its norm, and what the method needs first."""
+        """r = b - A x by the scale, its norm, and what the method needs first."""
         c = self.columns
         es.deep_copy(self.r.own, b, instance=c.space)
-        c.sum(_size_one, _size_many, self.r.wide, out=self.bb, label="solver ||b||")
         if x0 is None:
             es.deep_copy(self.x.wide, 0, instance=c.space)
-            es.deep_copy(self.rr, self.bb, instance=c.space)
+            c.greatest(_peak_one, _peak_many, self.r.wide, out=self.state.peak, label="solver |b|")
         else:
             es.deep_copy(self.x.own, x0, instance=c.space)
             self.A(self.x.own, self.q.own)
+            c.greatest(
+                _peaks_one, _peaks_many, self.r.wide, self.q.wide, out=self.state.peak,
+                label="solver |b|, |r|",
+            )  # fmt: skip
+        self.state.rescale()
+        c.sum(
+            _size_one, _size_many, self.r.wide, self.state.scale, out=self.bb, label="solver ||b||"
+        )
+        self.keep_right()
+        if x0 is None:
+            es.deep_copy(self.rr, self.bb, instance=c.space)
+        else:
             c.sum(
                 _residual_one, _residual_many, self.r.wide, self.q.wide, self.x.wide, self.bb,
-                out=self.rr, label="solver residual",
+                self.state.scale, out=self.rr, label="solver residual",
             )  # fmt: skip
         self.state.begin(self.bb, self.rr, rtol, atol)
         self.first()
@@ -122,6 +139,7 @@ class Method(ABC):
                 iteration = int(self.state.count.to_numpy().max())
                 callback(iteration, float(norms[0]) if self.columns.alone else norms)
         self.finish()
+        self.columns.each(_back_one, _back, self.x.wide, self.state.back, label="solver x")
         return np.asarray(status)
 
     def submit(self, name: str, launches: Callable[[], None]) -> None:
@@ -148,13 +166,11 @@ class Method(ABC):
     def bytes_per_iteration(self) -> int | None:
         """Bytes that an iteration must move, with a matrix; None with operators. Vectors that a
         product gathers from count once."""
-        matrix = self.A.matrix
-        if matrix is None or self.M is not None:
+        elements = self.A.nbytes
+        if elements is None or self.M is not None:
             return None
-        elements = matrix.nnz * (matrix.entries.dtype.itemsize + matrix.dtype.itemsize)
         vectors = self.vector_passes() * self.columns.n * self.columns.k
-        starts = matrix.row_map.nbytes
-        return int(self.products * (elements + starts) + vectors * self.columns.dtype.itemsize)
+        return int(self.products * elements + vectors * self.columns.dtype.itemsize)
 
     products = 1  # with A, of an iteration
 
@@ -162,40 +178,84 @@ class Method(ABC):
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _size_one(i: int, x: Any) -> Any:
-    return size_of(x[i, 0])
+@es.function
+def _peak(a: Any) -> Any:
+    return max(abs(a.real), abs(a.imag))
 
 
-def _size_many(i: int, sums: Any, x: Any) -> None:
-    for j in range(x.extent(1)):
-        sums[j] += size_of(x[i, j])
+def _peak_one(i: int, b: Any) -> Any:
+    return _peak(b[i, 0])
 
 
-def dot_one(i: int, x: Any, y: Any) -> Any:
-    """The real part of x^H y."""
-    return real_product(x[i, 0], y[i, 0])
+def _peak_many(i: int, found: Any, b: Any) -> None:
+    for j in range(b.extent(1)):
+        size = _peak(b[i, j])
+        if size > found[j]:
+            found[j] = size
 
 
-def dot_many(i: int, sums: Any, x: Any, y: Any) -> None:
-    """The same of several columns."""
-    for j in range(x.extent(1)):
-        sums[j] += real_product(x[i, j], y[i, j])
+def _peaks_one(i: int, b: Any, q: Any) -> Any:
+    return max(_peak(b[i, 0]), _peak(b[i, 0] - q[i, 0]))
+
+
+def _peaks_many(i: int, found: Any, b: Any, q: Any) -> None:
+    for j in range(b.extent(1)):
+        size = max(_peak(b[i, j]), _peak(b[i, j] - q[i, j]))
+        if size > found[j]:
+            found[j] = size
 
 
 @es.function
-def _residual(i: Any, j: Any, r: Any, q: Any, x: Any, bb: Any) -> Any:
+def _sized(i: Any, j: Any, r: Any, scale: Any) -> Any:
+    r[i, j] *= scale[j]
+    return size_of(r[i, j], scale)
+
+
+def _size_one(i: int, r: Any, scale: Any) -> Any:
+    return _sized(i, 0, r, scale)
+
+
+def _size_many(i: int, sums: Any, r: Any, scale: Any) -> None:
+    for j in range(r.extent(1)):
+        sums[j] += _sized(i, j, r, scale)
+
+
+def _back_one(i: int, x: Any, back: Any) -> None:
+    if back[0] != 1:
+        x[i, 0] *= back[0]
+
+
+def _back(i: int, j: int, x: Any, back: Any) -> None:
+    if back[j] != 1:
+        x[i, j] *= back[j]
+
+
+def dot_one(i: int, x: Any, y: Any, like: Any) -> Any:
+    """The real part of x^H y."""
+    return product(x[i, 0], y[i, 0], like).real
+
+
+def dot_many(i: int, sums: Any, x: Any, y: Any, like: Any) -> None:
+    """The same of several columns."""
+    for j in range(x.extent(1)):
+        sums[j] += product(x[i, j], y[i, j], like).real
+
+
+@es.function
+def _residual(i: Any, j: Any, r: Any, q: Any, x: Any, bb: Any, scale: Any) -> Any:
     if bb[j] == 0:  # 0 is the answer, which rtol could never tell
         x[i, j] = 0
         r[i, j] = 0
     else:
-        r[i, j] -= q[i, j]
-    return size_of(r[i, j])
+        x[i, j] *= scale[j]
+        r[i, j] -= scale[j] * q[i, j]
+    return size_of(r[i, j], scale)
 
 
-def _residual_one(i: int, r: Any, q: Any, x: Any, bb: Any) -> Any:
-    return _residual(i, 0, r, q, x, bb)
+def _residual_one(i: int, r: Any, q: Any, x: Any, bb: Any, scale: Any) -> Any:
+    return _residual(i, 0, r, q, x, bb, scale)
 
 
-def _residual_many(i: int, sums: Any, r: Any, q: Any, x: Any, bb: Any) -> None:
+def _residual_many(i: int, sums: Any, r: Any, q: Any, x: Any, bb: Any, scale: Any) -> None:
     for j in range(r.extent(1)):
-        sums[j] += _residual(i, j, r, q, x, bb)
+        sums[j] += _residual(i, j, r, q, x, bb, scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,50 +16,173 @@ from ..errors import MatrixError
 from ..sparse import spmv_columns
 
 __all__ = [
-    "PRODUCTS", "Operator", "chosen_product", "four_products", "operator_of", "row_product",
+    "PRODUCTS", "Operator", "as_operand", "chosen_product", "dtype_of", "four_products",
+    "operator_of", "row_product", "views_of",
 ]  # fmt: skip
 
 PRODUCTS = ("auto", "fused", "apply")
+_FORMS = sparse.CrsMatrix, sparse.BsrMatrix, sparse.StencilMatrix
+_EXAMPLE = "for example `lambda x, y: sparse.spmv(B, x, out=y)`"
 _SHORT = 8  # entries of a row, up to which a work item for each row is as good on devices
 
 
 class Operator:
-    """y = A x. `matrix` is what is multiplied with, if it is one."""
+    """y = A x.
 
-    def __init__(self, call: Callable[[es.View, es.View], Any], dtype: Any, matrix: Any) -> None:
-        self._call, self.dtype, self.matrix = call, dtype, matrix
+    Attributes
+    ----------
+    source : CrsMatrix, BsrMatrix, StencilMatrix or None
+        What is multiplied with, if it is a matrix.
+    """
+
+    def __init__(
+        self, call: Callable[[es.View, es.View], Any], dtype: Any, source: Any = None
+    ) -> None:
+        self._call, self.dtype, self.source = call, dtype, source
+
+    @property
+    def matrix(self) -> Any:
+        """The source, if it is one by rows."""
+        return self.source if isinstance(self.source, sparse.CrsMatrix) else None
 
     def __call__(self, x: es.View, y: es.View) -> None:
         self._call(x, y)
 
+    @property
+    def values(self) -> es.View | None:
+        """Elements that recorded launches read."""
+        return None if self.source is None else self.source.values
+
+    @property
+    def nbytes(self) -> int | None:
+        """What a product reads of the matrix, if it is one."""
+        return sum(view.nbytes for view in views_of(self.source)) if self.source else None
+
+
+def as_operand(A: Any) -> Any:
+    """A sparse matrix of another library as one of this, once; all else as it is. Those by rows,
+    or blocks, share their memory."""
+    if A is None or isinstance(A, _FORMS) or callable(getattr(A, "apply", None)) or callable(A):
+        return A
+    try:
+        if getattr(A, "format", None) == "bsr" and hasattr(A, "indptr"):
+            return sparse.as_bsr(A)
+        return sparse.as_crs(A)
+    except MatrixError:  # `operator_of` tells what is expected
+        return A
+
+
+def views_of(A: Any) -> list[es.View]:
+    """Those of a matrix; none of an operator."""
+    if isinstance(A, sparse.StencilMatrix):
+        return [A.values]
+    if isinstance(A, sparse.CrsMatrix | sparse.BsrMatrix):
+        return [A.row_map, A.entries, A.values]
+    return []
+
 
 def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator:
-    """An operator on vectors of n elements; MatrixError for what is none."""
-    if not isinstance(A, sparse.CrsMatrix):
-        apply = getattr(A, "apply", None)
-        if callable(apply):
-            _check_shape(getattr(A, "shape", None), what, n)
-            return Operator(lambda x, y: apply(x, out=y), _dtype_of(A), None)
-        if callable(A):
-            _check_shape(getattr(A, "shape", None), what, n)
-            return Operator(A, _dtype_of(A), None)
-        try:
-            A = sparse.as_crs(A)
-        except MatrixError:
+    """An operator on vectors of n elements; MatrixError for what is none, or does not fit."""
+    A = as_operand(A)
+    shape = getattr(A, "shape", None)
+    if isinstance(A, _FORMS):
+        _check_shape(shape, what, n)
+        matrix: Any = A
+
+        def multiply(x: es.View, y: es.View) -> None:
+            sparse.spmv(matrix, x, out=y, space=space)
+
+        return Operator(multiply, matrix.dtype, matrix)
+    apply = getattr(A, "apply", None)
+    if not callable(apply) and callable(getattr(A, "matvec", None)):
+        _check_shape(shape, what, n)
+        return Operator(_on_the_host(A, what, space), dtype_of(A))
+    if callable(apply):
+        _check_call(apply, f"{what}.apply", "(x, out=y)", None, out=None)
+    elif callable(A):
+        _check_call(A, what, "(x, y)", None, None)
+    else:
+        raise MatrixError(
+            f"{what} is a {type(A).__name__!r}; expected a sparse matrix, an object with "
+            f"apply(x, out=y), or a callable of x and y that writes y."
+        )
+    _check_shape(shape, what, n)
+    _check_space(getattr(A, "space", None), what, space)
+
+    def call(x: es.View, y: es.View) -> None:
+        _check_returned(apply(x, out=y) if callable(apply) else A(x, y), y, what)
+
+    return Operator(call, dtype_of(A))
+
+
+def _on_the_host(A: Any, what: str, space: es.ExecutionSpace) -> Callable[[es.View, es.View], None]:
+    """y = A x of a LinearOperator of SciPy, which computes with arrays of the host."""
+    if not space.memory_space.host_accessible:
+        raise MatrixError(
+            f"{what} is a {type(A).__name__!r}, which computes on the host, and space "
+            f"'{space.name}' has memory of its own; expected a sparse matrix, or a callable of x "
+            f"and y that launches what writes y."
+        )
+
+    def call(x: es.View, y: es.View) -> None:
+        space.fence()  # which raises LaunchError where a graph is recorded
+        source, target = np.asarray(x), np.asarray(y)
+        found = A.matvec(source) if x.rank == 1 else A.matmat(source)
+        if np.iscomplexobj(found) and not np.iscomplexobj(target):
             raise MatrixError(
-                f"{what} is a {type(A).__name__!r}; expected a sparse matrix, an object with "
-                f"apply(x, out=y), or a callable of x and y that writes y."
-            ) from None
-    _check_shape(A.shape, what, n)
-    matrix: sparse.CrsMatrix = A
+                f"{what}: the {type(A).__name__!r} makes complex vectors of real ones; expected "
+                f"its dtype to be complex, or a right-hand side that is."
+            )
+        target[...] = found
 
-    def multiply(x: es.View, y: es.View) -> None:
-        sparse.spmv(matrix, x, out=y, space=space)
-
-    return Operator(multiply, matrix.dtype, matrix)
+    return call
 
 
-def _dtype_of(A: Any) -> np.dtype[Any] | None:
+def _check_call(function: Any, what: str, wanted: str, *args: Any, **options: Any) -> None:
+    """Raise MatrixError for what cannot be called in this way."""
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError as error:
+        raise MatrixError(
+            f"{what} cannot be called as {wanted}: {error}. Expected what writes y = A x to y, for "
+            f"Views x and y; {_EXAMPLE}."
+        ) from None
+    except ValueError:  # it does not tell
+        return
+
+
+def _check_returned(found: Any, y: es.View, what: str) -> None:
+    """Raise MatrixError for a vector that was returned, and not written to y."""
+    if found is y or not getattr(found, "shape", ()):
+        return
+    if _pointer(found) != y.data_ptr:
+        raise MatrixError(
+            f"{what} returned a {type(found).__name__!r}, and y is what counts; expected that y is "
+            f"written, and nothing or y returned; {_EXAMPLE}."
+        )
+
+
+def _pointer(array: Any) -> Any:
+    """Where the elements of a View or an array are."""
+    found = getattr(array, "data_ptr", None)
+    if found is not None:
+        return found() if callable(found) else found  # PyTorch has a method
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        if hasattr(array, name):
+            return getattr(array, name)["data"][0]
+    return None
+
+
+def _check_space(found: Any, what: str, space: es.ExecutionSpace) -> None:
+    """Raise MatrixError for an operator that runs elsewhere: a graph has one space."""
+    if isinstance(found, es.ExecutionSpace) and found is not space:
+        raise MatrixError(
+            f"{what} runs on {found!r}, and the solver on {space!r}; expected the same. Make it "
+            f"with space={space.name!r}, or solve on the other one."
+        )
+
+
+def dtype_of(A: Any) -> np.dtype[Any] | None:
     """The dtype that an operator names, if it is one of numbers."""
     found = getattr(A, "dtype", None)
     try:
@@ -80,13 +204,14 @@ def chosen_product(
     choice(asked, f"{method}: algorithm", PRODUCTS)
     if asked == "fused" and A.matrix is None:
         raise MatrixError(
-            f"{method}: algorithm='fused' is for matrices; expected 'apply' or 'auto' for an "
-            f"operator."
+            f"{method}: algorithm='fused' is for matrices by rows; expected 'apply' or 'auto' for "
+            f"an operator, a BsrMatrix or a StencilMatrix. These have to_crs()."
         )
     if asked != "auto":
         return asked, "it was asked for"
     if A.matrix is None:
-        return "apply", "A is an operator"
+        kind = "an operator" if A.source is None else f"a {type(A.source).__name__}"
+        return "apply", f"A is {kind}"
     if space.concurrency <= MANY:
         return "fused", f"space '{space.name}' runs few work items at once"
     if columns > 1:

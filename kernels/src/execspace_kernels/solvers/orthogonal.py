@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import execspace as es
 
-from .columns import Columns, Vector, size_of
+from .columns import Columns, Vector, product, size_of
 
 __all__ = ["Basis"]
 
@@ -116,9 +114,9 @@ def _scaled(i: int, V: Any, w: Any, j: Any, scale: Any) -> None:
 
 
 @es.function
-def _dot_of_piece(team: Any, V: Any, w: Any, k: Any, first: Any, last: Any) -> Any:
+def _dot_of_piece(team: Any, V: Any, w: Any, k: Any, first: Any, last: Any, like: Any) -> Any:
     return es.parallel_reduce(
-        es.TeamVectorRange(team, first, last), lambda i: np.conj(V[i, k]) * w[i, 0]
+        es.TeamVectorRange(team, first, last), lambda i: product(V[i, k], w[i, 0], like)
     )
 
 
@@ -126,7 +124,7 @@ def _dots_of_piece(team: Any, V: Any, w: Any, count: Any, piece: Any, parts: Any
     first = team.league_rank * piece
     last = min(first + piece, w.extent(0))
     for k in range(count):
-        total = _dot_of_piece(team, V, w, k, first, last)
+        total = _dot_of_piece(team, V, w, k, first, last, parts)
         if es.single(es.PerTeam(team)):
             parts[team.league_rank, k] = total
 
@@ -152,12 +150,12 @@ def _subtracted(
     team.barrier()
     if again == "yes":
         for k in range(count):
-            total = _dot_of_piece(team, V, w, k, first, last)
+            total = _dot_of_piece(team, V, w, k, first, last, parts)
             if es.single(es.PerTeam(team)):
                 parts[team.league_rank, k] = total
     else:
         square = es.parallel_reduce(
-            es.TeamVectorRange(team, first, last), lambda i: size_of(w[i, 0])
+            es.TeamVectorRange(team, first, last), lambda i: size_of(w[i, 0], dots)
         )
         if es.single(es.PerTeam(team)):
             squares[team.league_rank] = square
@@ -166,7 +164,7 @@ def _subtracted(
 def _dots_of_item(p: int, k: int, V: Any, w: Any, count: Any, piece: Any, parts: Any) -> None:
     total = 0
     for i in range(p * piece, min((p + 1) * piece, w.extent(0))):
-        total += np.conj(V[i, k]) * w[i, 0]
+        total += product(V[i, k], w[i, 0], parts)
     parts[p, k] = total
 
 
@@ -190,7 +188,7 @@ def _dots_of_team(team: Any, V: Any, w: Any, count: Any, piece: Any, parts: Any)
     first = p * piece
     last = min(first + piece, w.extent(0))
     total = es.parallel_reduce(
-        es.TeamVectorRange(team, first, last), lambda i: np.conj(V[i, k]) * w[i, 0]
+        es.TeamVectorRange(team, first, last), lambda i: product(V[i, k], w[i, 0], parts)
     )
     if es.single(es.PerTeam(team)):
         parts[p, k] = total
@@ -208,4 +206,4 @@ def _less(i: int, V: Any, w: Any, count: Any, dots: Any) -> Any:
     for k in range(count):
         total += V[i, k] * dots[k]
     w[i, 0] -= total
-    return size_of(w[i, 0])
+    return size_of(w[i, 0], dots)

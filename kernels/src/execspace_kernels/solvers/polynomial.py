@@ -23,6 +23,7 @@ from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
 
 _STEPS = 100  # of Lanczos at most, to find the least eigenvalue, which comes late
+_TOLERANCES = {2: 1e-2, 4: 1e-5, 8: 1e-12}  # of residuals, by bytes of a real number
 _FEW = 12  # for the largest one
 _SETTLED = 0.95  # of the least eigenvalue's estimate ten steps before
 _ABOVE = 1.05  # what the largest eigenvalue may be above the estimate
@@ -49,12 +50,17 @@ class ChebyshevIteration(Method):
         bounds: Bounds | None = None,
     ) -> None:
         super().__init__(columns, A, M, algorithm)
-        if bounds is None:
-            bounds = estimated(columns, A, M)
-        self.bounds = bounds
+        self._is_estimated = bounds is None
+        self.bounds = estimated(columns, A, M) if bounds is None else bounds
         self.d = columns.vector("d")
         self.z = self.r if M is None else columns.vector("z")
         self.rho, self.keep, self.add = (columns.scalars(name) for name in ("rho", "keep", "add"))
+
+    def renew(self) -> None:
+        """Estimate bounds anew; graphs have recorded the old ones."""
+        if self._is_estimated:
+            self.bounds = estimated(self.columns, self.A, self.M)
+            self._ready.clear()
 
     def first(self) -> None:
         """d = z / theta."""
@@ -78,13 +84,13 @@ class ChebyshevIteration(Method):
         if self.fused:
             c.sum(
                 _product_one, _product_many, *self.elements, self.d.wide, self.x.wide, self.r.wide,
-                s.status, out=self.rr, label="chebyshev r -= A d, r.r",
+                self.rho, s.status, out=self.rr, label="chebyshev r -= A d, r.r",
             )  # fmt: skip
         else:
             self.A(self.d.own, self.q.own)
             c.sum(
                 _advance_one, _advance_many, self.q.wide, self.d.wide, self.x.wide, self.r.wide,
-                s.status, out=self.rr, label="chebyshev r -= q, r.r",
+                self.rho, s.status, out=self.rr, label="chebyshev r -= q, r.r",
             )  # fmt: skip
         low, high = self.bounds
         c.numbers(_next, low, high, self.rr, self.rho, self.keep, self.add, *s.views,
@@ -127,7 +133,7 @@ def estimated(
     start = es.array(random if columns.alone else random.reshape(-1, 1), space=columns.space)
     most = _FEW if largest else _STEPS
     cg.state.clear(most)
-    cg.begin(start, None, 1e-5 if one.dtype in (np.float32, np.complex64) else 1e-12, 0.0)
+    cg.begin(start, None, _TOLERANCES[np.finfo(one.dtype).dtype.itemsize], 0.0)
     alphas: list[float] = []
     betas: list[float] = []
     before, found = np.inf, (0.5, 1.5)  # of no rows, or an operator that gives NaN
@@ -172,10 +178,10 @@ def _first(j: int, low: Any, high: Any, rho: Any, keep: Any, add: Any) -> None:
 
 def _next(
     j: int, low: Any, high: Any, rr: Any, rho: Any, keep: Any, add: Any, threshold: Any,
-    status: Any, count: Any, last: Any, history: Any,
+    status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if status[j] == RUNNING:
-        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history)
+        noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
         after = 1 / (2 * (high + low) / (high - low) - rho[j])
         keep[j] = after * rho[j]
         add[j] = 4 * after / (high - low)
@@ -196,46 +202,63 @@ def _direct(i: int, j: int, d: Any, z: Any, keep: Any, add: Any) -> None:
 
 
 @es.function
-def _advanced(i: Any, j: Any, product: Any, d: Any, x: Any, r: Any) -> Any:
+def _advanced(i: Any, j: Any, q: Any, d: Any, x: Any, r: Any, rho: Any) -> Any:
     x[i, j] += d[i, j]
-    r[i, j] -= product
-    return size_of(r[i, j])
+    r[i, j] -= q
+    return size_of(r[i, j], rho)
 
 
 def _product_one(
-    i: int, row_map: Any, entries: Any, values: Any, d: Any, x: Any, r: Any, status: Any
+    i: int,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    d: Any,
+    x: Any,
+    r: Any,
+    rho: Any,
+    status: Any,
 ) -> Any:
     if status[0] != RUNNING:
         return 0.0
-    return _advanced(i, 0, row_product(i, 0, row_map, entries, values, d), d, x, r)
+    return _advanced(i, 0, row_product(i, 0, row_map, entries, values, d), d, x, r, rho)
 
 
 @es.function
-def _keep(i: Any, j: Any, sums: Any, product: Any, d: Any, x: Any, r: Any, status: Any) -> None:
+def _keep(i: Any, j: Any, sums: Any, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> None:
     if status[j] == RUNNING:
-        sums[j] += _advanced(i, j, product, d, x, r)
+        sums[j] += _advanced(i, j, q, d, x, r, rho)
 
 
 def _product_many(
-    i: int, sums: Any, row_map: Any, entries: Any, values: Any, d: Any, x: Any, r: Any, status: Any
+    i: int,
+    sums: Any,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    d: Any,
+    x: Any,
+    r: Any,
+    rho: Any,
+    status: Any,
 ) -> None:
     fours = d.extent(1) // 4 * 4
     for j in range(0, fours, 4):
         t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, d)
-        _keep(i, j, sums, t0, d, x, r, status)
-        _keep(i, j + 1, sums, t1, d, x, r, status)
-        _keep(i, j + 2, sums, t2, d, x, r, status)
-        _keep(i, j + 3, sums, t3, d, x, r, status)
+        _keep(i, j, sums, t0, d, x, r, rho, status)
+        _keep(i, j + 1, sums, t1, d, x, r, rho, status)
+        _keep(i, j + 2, sums, t2, d, x, r, rho, status)
+        _keep(i, j + 3, sums, t3, d, x, r, rho, status)
     for j in range(fours, d.extent(1)):
-        _keep(i, j, sums, row_product(i, j, row_map, entries, values, d), d, x, r, status)
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, d), d, x, r, rho, status)
 
 
-def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, status: Any) -> Any:
+def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> Any:
     if status[0] != RUNNING:
         return 0.0
-    return _advanced(i, 0, q[i, 0], d, x, r)
+    return _advanced(i, 0, q[i, 0], d, x, r, rho)
 
 
-def _advance_many(i: int, sums: Any, q: Any, d: Any, x: Any, r: Any, status: Any) -> None:
+def _advance_many(i: int, sums: Any, q: Any, d: Any, x: Any, r: Any, rho: Any, status: Any) -> None:
     for j in range(d.extent(1)):
-        _keep(i, j, sums, q[i, j], d, x, r, status)
+        _keep(i, j, sums, q[i, j], d, x, r, rho, status)

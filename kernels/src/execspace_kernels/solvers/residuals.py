@@ -20,9 +20,14 @@ from .columns import Columns, noted, size_of
 from .method import Method
 from .operators import Operator
 from .orthogonal import Basis
-from .solution import CONVERGED, NOT_FINITE, RUNNING, SINGULAR
+from .solution import CONVERGED, NOT_FINITE, RUNNING, SINGULAR, TINY
 
 __all__ = ["MinimalResiduals"]
+
+_LEAST = {  # squares, by bytes of a real number: the least normal number by epsilon
+    4: float(np.finfo(np.float32).tiny / np.finfo(np.float32).eps),
+    8: float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps),
+}
 
 
 class MinimalResiduals(Method):
@@ -52,6 +57,8 @@ class MinimalResiduals(Method):
         self.scale = columns.scalars("scale")
         self.steps = columns.scalars("steps", np.int32)
         self.at = 0  # of the cycle
+        # Squares below are too few digits to tell what is left of a product.
+        self.least = _LEAST[columns.real.itemsize]
 
     def chosen(self, algorithm: str) -> tuple[str, str]:
         """How vectors are made orthogonal."""
@@ -94,8 +101,8 @@ class MinimalResiduals(Method):
         self.A(source, self.r.own)
         basis.orthogonalise(j + 1)
         self.columns.numbers(
-            _rotated, j, basis.dots, basis.more, self.rr, self.H, self.cosines, self.sines, self.g,
-            self.scale, self.steps, *self.state.views, label="gmres rotations",
+            _rotated, j, self.least, basis.dots, basis.more, self.rr, self.H, self.cosines,
+            self.sines, self.g, self.scale, self.steps, *self.state.views, label="gmres rotations",
         )  # fmt: skip
         basis.append(j + 1, self.scale)
 
@@ -128,16 +135,16 @@ class MinimalResiduals(Method):
         self._end()
         self.A(self.x.own, self.q.own)
         self.columns.sum(
-            _left, _left, self.r.wide, self.b.wide, self.q.wide, out=self.rr, label="gmres b - Ax"
-        )
+            _left, _left, self.r.wide, self.b.wide, self.q.wide, self.g, out=self.rr,
+            label="gmres b - Ax",
+        )  # fmt: skip
         self._started()
 
-    def begin(self, b: es.View, x0: es.View | None, rtol: float, atol: float) -> None:
+    def keep_right(self) -> None:
         """Keep b, for restarts."""
         if not hasattr(self, "b"):
             self.b = self.columns.vector("b")
-        es.deep_copy(self.b.own, b, instance=self.columns.space)
-        super().begin(b, x0, rtol, atol)
+        es.deep_copy(self.b.wide, self.r.wide, instance=self.columns.space)
 
     def vector_passes(self) -> int:
         """On the average of a cycle that is full: three or four times the vectors, and some."""
@@ -167,8 +174,9 @@ def _restarted(
 
 
 def _rotated(
-    _: int, j: int, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any, g: Any,
-    scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any, history: Any,
+    _: int, j: int, least: Any, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any,
+    g: Any, scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any,
+    history: Any, back: Any,
 ) -> None:  # fmt: skip
     if status[0] == RUNNING:
         norm = np.sqrt(rr[0])
@@ -180,12 +188,14 @@ def _rotated(
             H[k, j] = cosines[k] * above + sines[k] * below
             H[k + 1, j] = cosines[k] * below - np.conj(sines[k]) * above
         own = H[j, j]
-        square = size_of(own)
+        square = size_of(own, g)
         size = np.sqrt(square + norm * norm)
         if not np.isfinite(size):
             status[0] = NOT_FINITE
-        elif size == 0:
+        elif own == 0 and norm == 0:
             status[0] = SINGULAR
+        elif square + norm * norm < least:
+            status[0] = TINY
         else:
             length = np.sqrt(square)
             cosines[j] = length / size
@@ -199,7 +209,7 @@ def _rotated(
             scale[0] = 0
             if norm > 0:
                 scale[0] = 1 / norm
-            noted(0, np.sqrt(size_of(g[j + 1])), threshold, status, count, last, history)
+            noted(0, np.sqrt(size_of(g[j + 1], g)), threshold, status, count, last, history, back)
 
 
 def _solved(_: int, H: Any, g: Any, y: Any, steps: Any) -> None:
@@ -237,6 +247,6 @@ def _plus(i: int, x: Any, z: Any, steps: Any) -> None:
         x[i, 0] += z[i, 0]
 
 
-def _left(i: int, r: Any, b: Any, q: Any) -> Any:
+def _left(i: int, r: Any, b: Any, q: Any, g: Any) -> Any:
     r[i, 0] = b[i, 0] - q[i, 0]
-    return size_of(r[i, 0])
+    return size_of(r[i, 0], g)

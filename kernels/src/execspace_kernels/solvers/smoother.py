@@ -8,12 +8,21 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, check_apart, check_takes, count_of, result
+from ..arguments import at_once, check_apart, check_takes, count_of, in_turns, result
 from ..errors import MatrixError
 from ..sparse import CrsMatrix, as_crs
 from .columns import Columns
 from .handle import right_side
-from .operators import Operator, chosen_product, four_products, operator_of, row_product
+from .operators import (
+    Operator,
+    as_operand,
+    chosen_product,
+    dtype_of,
+    four_products,
+    operator_of,
+    row_product,
+    views_of,
+)
 from .polynomial import checked_bounds, estimated
 
 __all__ = ["Chebyshev"]
@@ -27,7 +36,8 @@ class Chebyshev:
     Parameters
     ----------
     A : CrsMatrix, or as of `cg`
-        n x n, Hermitian positive definite. Of a CrsMatrix elements may change; `bounds` stay.
+        n x n, Hermitian positive definite. Elements may change, as of `prepare`; bounds that were
+        estimated stay those of the old ones until `update`.
     degree : int
         Terms: there are `degree` - 1 products with A.
     bounds : (float, float), optional
@@ -68,13 +78,50 @@ class Chebyshev:
     ) -> None:
         self.degree = 1 if degree is None else count_of(degree, "Chebyshev: degree", 1)
         self.bounds = None if bounds is None else checked_bounds(bounds, "Chebyshev")
-        if not (callable(getattr(A, "apply", None)) or callable(A)):
-            A = as_crs(A)
-        if isinstance(A, CrsMatrix) and A.shape[0] != A.shape[1]:
-            raise MatrixError(f"Chebyshev: A is {A.shape[0]} x {A.shape[1]}; expected n x n.")
-        self._A, self._space = A, space
+        self._A, self._space = _operand(A), space
+        self._is_estimated = bounds is None
         self._ready: dict[Any, _Polynomial] = {}
 
+    @in_turns
+    def update(self, A: CrsMatrix | Any = None) -> None:
+        """Let bounds be estimated anew at the next `apply`, unless they were given.
+
+        Parameters
+        ----------
+        A : as when making one, optional
+            Takes the place of the other one.
+
+        Raises
+        ------
+        MatrixError
+            As when making one; all stays as it was then.
+
+        Notes
+        -----
+        Graphs that have recorded `apply` keep what they have.
+        """
+        if A is not None:
+            self._A = _operand(A)
+        if self._is_estimated:
+            self.bounds = None
+        self._ready.clear()
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """That of A, if it says so."""
+        return getattr(self._A, "shape", None)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """That of A, if it says so."""
+        return dtype_of(self._A)
+
+    @property
+    def space(self) -> es.ExecutionSpace | None:
+        """Where it runs, if it was told; else where `r` and A are."""
+        return None if self._space is None else es.space_for(space=self._space)
+
+    @in_turns
     def apply(self, r: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """z = p(A) r.
 
@@ -101,12 +148,9 @@ class Chebyshev:
         blocks.
         """
         source = right_side(r, "Chebyshev: r", self._space)
-        matrix = self._A if isinstance(self._A, CrsMatrix) else None
-        used = [source]
-        if matrix is not None:
-            used += [matrix.row_map, matrix.entries, matrix.values]
-        where = es.space_for(*used, space=self._space)
-        dtype = np.result_type(source.dtype, *(() if matrix is None else (matrix.dtype,)))
+        own = views_of(self._A)
+        where = es.space_for(source, *own, space=self._space)
+        dtype = np.result_type(source.dtype, *((self._A.dtype,) if own else ()))
         dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
         z = result(out, "Chebyshev", source.shape, dtype, where, source)
         if out is not None:
@@ -131,6 +175,17 @@ class Chebyshev:
                 high = estimated(columns, A, None, largest=True)[1]
             self.bounds = high / _RATIO, high
         return _Polynomial(columns, A, self.degree)
+
+
+def _operand(A: Any) -> Any:
+    """A, if it is something to multiply with."""
+    found = as_operand(A)
+    if not (views_of(found) or callable(getattr(A, "apply", None)) or callable(A)):
+        as_crs(A)  # which tells what it expects
+    if views_of(found) and found.shape[0] != found.shape[1]:
+        rows, columns = found.shape
+        raise MatrixError(f"Chebyshev: A is {rows} x {columns}; expected n x n.")
+    return found
 
 
 class _Polynomial:

@@ -34,10 +34,12 @@ def cg(
 
     Parameters
     ----------
-    A : CrsMatrix, sparse matrix of SciPy, CuPy or PyTorch, object with `apply`, or callable
+    A : CrsMatrix, BsrMatrix, StencilMatrix, sparse matrix of SciPy, CuPy or PyTorch, object with \
+`apply`, callable, or LinearOperator of SciPy
         n x n; read. `A.apply(x, out=y)`, or `A(x, y)`, launches what computes y = A x, for Views
-        of the shape of `b`. What it launches is recorded, so it is called once for many
-        iterations, and each time if it cannot be recorded.
+        of the shape of `b`, and returns nothing or y. What it launches is recorded, so it is
+        called once for many iterations, and each time if it cannot be recorded. A LinearOperator
+        computes on the host, whose memory the space must have.
     b : View or array, shape (n,) or (n, k)
         Read. Each column is a system with scalars of its own; one that is done is left as it is.
     x0 : View or array, of the shape of `b`, optional
@@ -75,7 +77,8 @@ def cg(
     Raises
     ------
     MatrixError
-        If `A` or `M` is nothing to multiply with, or of another size; or an option is wrong.
+        If `A` or `M` is nothing to multiply with, of another size, or says that it runs on another
+        space; if it returns another vector than y; or an option is wrong.
     ViewError
         If shapes do not fit, `out` is read-only, or real where the answer is complex.
     ConvergenceError
@@ -86,6 +89,9 @@ def cg(
     -----
     Blocks, so it cannot be recorded. Results are the same in each run on a space. Ctrl-C leaves
     `out` as it was.
+
+    A column whose elements are far from 1 is solved by a power of two, which rounds nothing, so
+    that no norm over- or underflows; `A` and `M` get vectors by that factor.
 
     Beside the matrix an iteration moves 10 elements of vectors a row, without M; a matrix of 27
     entries a row has 41 (in units of 8 bytes).

@@ -12,7 +12,7 @@ import numpy as np
 
 import execspace as es
 
-from .columns import Columns, noted, size_of
+from .columns import Columns, noted, product, size_of
 from .method import Method
 from .operators import Operator, four_products, row_product
 from .solution import LOST, NOT_FINITE, RUNNING, STAGNANT
@@ -66,12 +66,12 @@ class StabilizedGradients(Method):
         if self.fused:
             c.sum(
                 _product_one, _product_many, *self.elements, self.along.wide, self.v.wide,
-                self.shadow.wide, s.status, out=self.rv, label="bicgstab v = A p, r0.v",
+                self.shadow.wide, self.rho, s.status, out=self.rv, label="bicgstab v = A p, r0.v",
             )  # fmt: skip
         else:
             self.A(self.along.own, self.v.own)
-            c.sum(_dot_one, _dot_many, self.shadow.wide, self.v.wide, out=self.rv,
-                  label="bicgstab r0.v")  # fmt: skip
+            c.sum(_dot_one, _dot_many, self.shadow.wide, self.v.wide, self.rho,
+                  out=self.rv, label="bicgstab r0.v")  # fmt: skip
         c.numbers(_length, self.rho, self.rv, self.alpha, self.moving, s.status,
                   label="bicgstab alpha")  # fmt: skip
         c.each(_half_one, _half, self.r.wide, self.v.wide, self.alpha, self.moving,
@@ -81,12 +81,13 @@ class StabilizedGradients(Method):
         if self.fused:
             c.sums(
                 _products_one, _products_many, *self.elements, self.across.wide, self.t.wide,
-                self.r.wide, self.moving, out=self.pairs, label="bicgstab t = A s, t.t, t.s",
+                self.r.wide, self.rho, self.moving, out=self.pairs,
+                label="bicgstab t = A s, t.t, t.s",
             )  # fmt: skip
         else:
             self.A(self.across.own, self.t.own)
-            c.sums(_pairs_one, _pairs_many, self.t.wide, self.r.wide, out=self.pairs,
-                   label="bicgstab t.t, t.s")  # fmt: skip
+            c.sums(_pairs_one, _pairs_many, self.t.wide, self.r.wide, self.rho,
+                   out=self.pairs, label="bicgstab t.t, t.s")  # fmt: skip
         c.numbers(_across, self.pairs, self.omega, self.moving, s.status, label="bicgstab omega")
         c.sums(
             _advance_one, _advance_many, self.x.wide, self.r.wide, self.along.wide,
@@ -127,50 +128,58 @@ def _direct(i: int, j: int, p: Any, r: Any, v: Any, beta: Any, omega: Any, statu
 
 
 def _product_one(
-    i: int, row_map: Any, entries: Any, values: Any, x: Any, v: Any, shadow: Any, status: Any
+    i: int,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    x: Any,
+    v: Any,
+    shadow: Any,
+    rho: Any,
+    status: Any,
 ) -> Any:
     if status[0] != RUNNING:
         return 0.0
     total = row_product(i, 0, row_map, entries, values, x)
     v[i, 0] = total
-    return np.conj(shadow[i, 0]) * total
+    return product(shadow[i, 0], total, rho)
 
 
 @es.function
-def _keep(i: Any, j: Any, sums: Any, total: Any, shadow: Any, v: Any) -> None:
+def _keep(i: Any, j: Any, sums: Any, total: Any, shadow: Any, v: Any, rho: Any) -> None:
     v[i, j] = total
-    sums[j] += np.conj(shadow[i, j]) * total
+    sums[j] += product(shadow[i, j], total, rho)
 
 
 def _product_many(
     i: int, sums: Any, row_map: Any, entries: Any, values: Any, x: Any, v: Any, shadow: Any,
-    status: Any,
+    rho: Any, status: Any,
 ) -> None:  # fmt: skip
     # Columns that are done have products, too, which nothing reads.
     fours = x.extent(1) // 4 * 4
     for j in range(0, fours, 4):
         t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, x)
-        _keep(i, j, sums, t0, shadow, v)
-        _keep(i, j + 1, sums, t1, shadow, v)
-        _keep(i, j + 2, sums, t2, shadow, v)
-        _keep(i, j + 3, sums, t3, shadow, v)
+        _keep(i, j, sums, t0, shadow, v, rho)
+        _keep(i, j + 1, sums, t1, shadow, v, rho)
+        _keep(i, j + 2, sums, t2, shadow, v, rho)
+        _keep(i, j + 3, sums, t3, shadow, v, rho)
     for j in range(fours, x.extent(1)):
-        _keep(i, j, sums, row_product(i, j, row_map, entries, values, x), shadow, v)
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, x), shadow, v, rho)
 
 
-def _dot_one(i: int, x: Any, y: Any) -> Any:
-    return np.conj(x[i, 0]) * y[i, 0]
+def _dot_one(i: int, x: Any, y: Any, rho: Any) -> Any:
+    return product(x[i, 0], y[i, 0], rho)
 
 
-def _dot_many(i: int, sums: Any, x: Any, y: Any) -> None:
+def _dot_many(i: int, sums: Any, x: Any, y: Any, rho: Any) -> None:
     for j in range(x.extent(1)):
-        sums[j] += np.conj(x[i, j]) * y[i, j]
+        sums[j] += product(x[i, j], y[i, j], rho)
 
 
 def _length(j: int, rho: Any, rv: Any, alpha: Any, moving: Any, status: Any) -> None:
     moving[j] = 0
     if status[j] == RUNNING:
-        if not np.isfinite(size_of(rv[j])):
+        if not np.isfinite(size_of(rv[j], rho)):
             status[j] = NOT_FINITE
         elif rv[j] == 0:
             status[j] = LOST
@@ -194,50 +203,67 @@ def _half(i: int, j: int, r: Any, v: Any, alpha: Any, moving: Any) -> None:
 
 
 def _products_one(
-    i: int, row_map: Any, entries: Any, values: Any, x: Any, t: Any, s: Any, moving: Any
+    i: int,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    x: Any,
+    t: Any,
+    s: Any,
+    rho: Any,
+    moving: Any,
 ) -> Any:
     if moving[0] == 0:
         return 0.0, 0.0
     total = row_product(i, 0, row_map, entries, values, x)
     t[i, 0] = total
-    return size_of(total), np.conj(total) * s[i, 0]
+    return size_of(total, rho), product(total, s[i, 0], rho)
 
 
 @es.function
-def _keep_pair(i: Any, j: Any, sums: Any, total: Any, s: Any, t: Any) -> None:
+def _keep_pair(i: Any, j: Any, sums: Any, total: Any, s: Any, t: Any, rho: Any) -> None:
     t[i, j] = total
-    sums[0, j] += size_of(total)
-    sums[1, j] += np.conj(total) * s[i, j]
+    sums[0, j] += size_of(total, rho)
+    sums[1, j] += product(total, s[i, j], rho)
 
 
 def _products_many(
-    i: int, sums: Any, row_map: Any, entries: Any, values: Any, x: Any, t: Any, s: Any, moving: Any
+    i: int,
+    sums: Any,
+    row_map: Any,
+    entries: Any,
+    values: Any,
+    x: Any,
+    t: Any,
+    s: Any,
+    rho: Any,
+    moving: Any,
 ) -> None:
     fours = x.extent(1) // 4 * 4
     for j in range(0, fours, 4):
         t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, x)
-        _keep_pair(i, j, sums, t0, s, t)
-        _keep_pair(i, j + 1, sums, t1, s, t)
-        _keep_pair(i, j + 2, sums, t2, s, t)
-        _keep_pair(i, j + 3, sums, t3, s, t)
+        _keep_pair(i, j, sums, t0, s, t, rho)
+        _keep_pair(i, j + 1, sums, t1, s, t, rho)
+        _keep_pair(i, j + 2, sums, t2, s, t, rho)
+        _keep_pair(i, j + 3, sums, t3, s, t, rho)
     for j in range(fours, x.extent(1)):
-        _keep_pair(i, j, sums, row_product(i, j, row_map, entries, values, x), s, t)
+        _keep_pair(i, j, sums, row_product(i, j, row_map, entries, values, x), s, t, rho)
 
 
-def _pairs_one(i: int, t: Any, s: Any) -> Any:
-    return size_of(t[i, 0]), np.conj(t[i, 0]) * s[i, 0]
+def _pairs_one(i: int, t: Any, s: Any, rho: Any) -> Any:
+    return size_of(t[i, 0], rho), product(t[i, 0], s[i, 0], rho)
 
 
-def _pairs_many(i: int, sums: Any, t: Any, s: Any) -> None:
+def _pairs_many(i: int, sums: Any, t: Any, s: Any, rho: Any) -> None:
     for j in range(t.extent(1)):
-        sums[0, j] += size_of(t[i, j])
-        sums[1, j] += np.conj(t[i, j]) * s[i, j]
+        sums[0, j] += size_of(t[i, j], rho)
+        sums[1, j] += product(t[i, j], s[i, j], rho)
 
 
 def _across(j: int, pairs: Any, omega: Any, moving: Any, status: Any) -> None:
     if moving[j] != 0:
         size = pairs[0, j].real
-        if not np.isfinite(size) or not np.isfinite(size_of(pairs[1, j])):
+        if not np.isfinite(size) or not np.isfinite(size_of(pairs[1, j], pairs)):
             status[j] = NOT_FINITE
             moving[j] = 0
         elif size == 0:
@@ -261,7 +287,7 @@ def _advance_one(
     if moving[0] == 0:
         return 0.0, 0.0
     _advanced(i, 0, x, r, along, across, t, alpha, omega)
-    return size_of(r[i, 0]), np.conj(shadow[i, 0]) * r[i, 0]
+    return size_of(r[i, 0], omega), product(shadow[i, 0], r[i, 0], omega)
 
 
 def _advance_many(
@@ -271,16 +297,16 @@ def _advance_many(
     for j in range(x.extent(1)):
         if moving[j] != 0:
             _advanced(i, j, x, r, along, across, t, alpha, omega)
-            sums[0, j] += size_of(r[i, j])
-            sums[1, j] += np.conj(shadow[i, j]) * r[i, j]
+            sums[0, j] += size_of(r[i, j], omega)
+            sums[1, j] += product(shadow[i, j], r[i, j], omega)
 
 
 def _ended(
     j: int, ends: Any, rho: Any, alpha: Any, beta: Any, omega: Any, moving: Any, threshold: Any,
-    status: Any, count: Any, last: Any, history: Any,
+    status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
     if moving[j] != 0:
-        noted(j, np.sqrt(ends[0, j].real), threshold, status, count, last, history)
+        noted(j, np.sqrt(ends[0, j].real), threshold, status, count, last, history, back)
         if status[j] == RUNNING:
             if omega[j] == 0:
                 status[j] = STAGNANT

@@ -217,6 +217,19 @@ class StaticCrsGraph(Shared):
         found: es.View = self._known[key]
         return found
 
+    def diagonal_places(self, space: es.ExecutionSpace) -> es.View:
+        """Which entry of each row is that of the diagonal; -1 where there is none, or several.
+        Kept, for each space."""
+        self.check_settled("places of the diagonal")
+        key = "diagonal", space
+        if key not in self._known:
+            rows, kind = es.RangePolicy(self.num_rows, space=space), self.row_map.dtype
+            at = es.View(self.num_rows, kind, label="at", space=space, initialize=False)
+            at_once(es.parallel_for, rows, _diagonal_at, self.row_map, self.entries, at)
+            self._known[key] = at
+        found: es.View = self._known[key]
+        return found
+
     def is_sorted(self) -> bool:
         """Whether the columns of each row ascend, none twice. Blocks the first time."""
         self.check_settled("order of columns")
@@ -456,6 +469,16 @@ def _is_outside(k: int, entries: Any, columns: Any) -> Any:
 def _entries_of(block: int, row_map: Any, rows: Any) -> Any:
     last = row_map.extent(0) - 1
     return row_map[min((block + 1) * rows, last)] - row_map[block * rows]
+
+
+def _diagonal_at(i: int, row_map: Any, entries: Any, at: Any) -> None:
+    count = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if entries[k] == i:
+            at[i] = k
+            count += 1
+    if count != 1:
+        at[i] = -1
 
 
 def _row_at(k: int, row_map: Any, step: Any, rows: Any) -> None:

@@ -45,11 +45,15 @@ def filled(
         keys, levels = _joined(
             (own, diagonal), (es.zeros(graph.nnz, np.int32), es.zeros(n, np.int32)), space
         )
+        greatest = 0
         for lev in range(1, level + 1):
+            if lev > 2 * greatest + 1:  # two entries make one of their levels' sum and one
+                break
             row_map = row_map_of(keys, n, n, np.int64, space)
             new = _arising(keys, levels, row_map, n, lev, space)
             if not new.size:
                 continue  # higher levels may arise from others
+            greatest = lev
             keys, levels = _joined((keys, new), (levels, es.full(new.size, lev, np.int32)), space)
         kind = np.result_type(offsets, offsets_for(keys.size, None))
         row_map = row_map_of(keys, n, n, kind, space)

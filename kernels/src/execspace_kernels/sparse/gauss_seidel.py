@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import execspace as es
 
 from ..arguments import MANY, as_view, choice, count_of, in_turns
@@ -21,7 +23,7 @@ from . import relaxation_kernels as kernels
 from .colouring import colour
 from .crs import CrsMatrix
 from .foreign import as_crs
-from .jacobi import check_omega, inverse_diagonal, policy
+from .jacobi import check_inverses, check_omega, inverse_diagonal, policy
 from .level_sets import LevelSets
 from .phases import check_graph, check_handle
 from .replay import Replay
@@ -75,7 +77,8 @@ class GaussSeidelHandle:
                 self.colours = colouring.number
                 self._rows = colouring.rows(A.entries.dtype, space)
         decided("gauss_seidel", self.algorithm, self.why)
-        self._inverse: es.View | None = None
+        self._is_checked = False
+        self._places = A.graph.diagonal_places(space)
         self._ready: dict[Any, Replay] = {}
         self._work: dict[Any, tuple[es.View, ...]] = {}
 
@@ -90,7 +93,7 @@ class GaussSeidelHandle:
         initial: str,
     ) -> None:  # fmt: skip
         """Launch the sweeps, or what is kept of them, for Views that fit."""
-        if self._inverse is None:
+        if not self._is_checked:
             raise MatrixError(
                 "gauss_seidel: there are no diagonal elements yet; call "
                 "gauss_seidel_numeric(handle, A)."
@@ -108,15 +111,19 @@ class GaussSeidelHandle:
 
             each = self.colours if self.algorithm == "coloured" else self.inner_sweeps + 1
             total = sweeps * each * (2 if direction == "symmetric" else 1)
+            total += self.algorithm == "two-stage"
             self._ready[key] = Replay(run, self.space, total, copies=initial == "zero")
-        self._ready[key]((values, self._inverse), b, x)
+        self._ready[key]((values,), b, x)
 
     def _sweeps(
         self, read: tuple[es.View, ...], b: es.View, x: es.View, sweeps: int, direction: str,
         omega: float, initial: str,
     ) -> None:  # fmt: skip
         ways = ("forward", "backward") if direction == "symmetric" else (direction,)
-        parts = self.graph.row_map, self.graph.entries, *read
+        parts: tuple[es.View, ...] = (self.graph.row_map, self.graph.entries, *read)
+        if sweeps:
+            coloured = self.algorithm == "coloured"
+            parts = (*parts, self._places if coloured else self._inverted(read[0]))
         if initial == "zero" and (self.algorithm == "coloured" or not sweeps):
             es.deep_copy(x, 0, instance=self.space)
         for turn in range(sweeps):
@@ -126,6 +133,13 @@ class GaussSeidelHandle:
                 else:
                     at_zero = initial == "zero" and turn == 0 and way == ways[0]
                     self._by_stages(parts, b, x, omega, way, "zero" if at_zero else "given")
+
+    def _inverted(self, values: es.View) -> es.View:
+        """Launch what inverts the diagonal that there is now."""
+        A, key = CrsMatrix.of(self.graph, values), ("inverse", values.dtype)
+        into = self._work[key][0] if key in self._work else None
+        self._work[key] = (inverse_diagonal(A, "gauss_seidel", False, self.space, into),)
+        return self._work[key][0]
 
     def _by_colours(
         self, parts: tuple[es.View, ...], b: es.View, x: es.View, omega: float, way: str
@@ -231,7 +245,7 @@ def gauss_seidel_symbolic(
 def gauss_seidel_numeric(
     handle: GaussSeidelHandle, A: CrsMatrix | Any, *, check: bool = True
 ) -> None:
-    """Invert the diagonal elements.
+    """Look whether rows can be divided by the diagonal elements.
 
     Parameters
     ----------
@@ -240,19 +254,23 @@ def gauss_seidel_numeric(
     A : CrsMatrix, or a sparse matrix of another library by rows
         Read.
     check : bool, default True
-        Look whether one is zero or missing, which blocks.
+        Whether to look, which blocks. Sweeps divide by the elements that A has then; what is not
+        looked at again after a change makes them infinite or NaN.
 
     Raises
     ------
     MatrixError
-        If one is, with its row; or if the handle was made for another graph.
+        If one is missing, zero, not finite, or so small that its inverse is not, with its row; or
+        if the handle was made for another graph.
 
     Notes
     -----
     Asynchronous where the space is, without `check`.
     """
     A = _fitting("gauss_seidel_numeric", handle, A)
-    handle._inverse = inverse_diagonal(A, "gauss_seidel", check, handle.space, handle._inverse)
+    if check:
+        check_inverses(A, "gauss_seidel", handle.space)
+    handle._is_checked = True
 
 
 def gauss_seidel_apply(
@@ -273,7 +291,7 @@ def gauss_seidel_apply(
     handle : GaussSeidelHandle
         After `gauss_seidel_numeric`.
     A : CrsMatrix, or a sparse matrix of another library by rows
-        n x n; read.
+        n x n; read, its diagonal included, as it is when the sweeps run.
     b : View or array, shape (n,) or (n, k)
         One vector or several; read.
     x : View or array, shape (n,) or (n, k)
@@ -334,6 +352,7 @@ class GaussSeidel:
     Parameters
     ----------
     A : CrsMatrix, or a sparse matrix of another library
+        Kept: each `apply` is for the elements that it has then.
     sweeps, direction, omega
         As of `gauss_seidel_apply`; but symmetric if nothing is said, as methods of conjugate
         gradients need it.
@@ -374,8 +393,29 @@ class GaussSeidel:
         )
         gauss_seidel_numeric(self.handle, self.A)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.A.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the elements."""
+        return self.A.dtype
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where it runs."""
+        return self.handle.space
+
     def update(self, A: CrsMatrix | Any) -> None:
-        """Take the values that a matrix of the same graph has now. Blocks."""
+        """Take another matrix of the same graph, or look at the diagonal again. Blocks.
+
+        Raises
+        ------
+        MatrixError
+            As `gauss_seidel_numeric`; the matrix stays the one that it was then.
+        """
         A = as_crs(A)
         gauss_seidel_numeric(self.handle, A)
         self.A = A

@@ -56,6 +56,7 @@ class IluHandle:
         self.graph, self.level, self.space = A.graph, level, space
         self.algorithm = self.why = ""
         self._factors: tuple[CrsMatrix, CrsMatrix] | None = None
+        self._failure = ""  # of the last second phase
         self._source = _sorted(A)
         with es.use_space(space):
             whole = filled(self._source.graph, level, A.row_map.dtype, space)
@@ -91,6 +92,15 @@ class IluHandle:
                 "ilu: the factors have no values yet; compute them by ilu_numeric(handle, A)."
             )
         return self._factors
+
+    def _check_usable(self) -> None:
+        """Raise MatrixError where there are no factors, or those of a phase that failed."""
+        self._computed()
+        if self._failure:
+            raise MatrixError(
+                f"ilu: there are no factors to solve with, for the last call of ilu_numeric, or "
+                f"Ilu.update, failed: {self._failure} Call it for a matrix of other values."
+            )
 
     @property
     def levels(self) -> int:
@@ -164,6 +174,7 @@ class IluHandle:
     @in_turns
     def solve(self, b: es.View, x: es.View) -> None:
         """Launch the third phase, for Views that fit."""
+        self._check_usable()
         low, up = self._computed()
         self.lower.solve(low.values, b, x)
         self.upper.solve(up.values, x, x)
@@ -281,7 +292,8 @@ def ilu_numeric(
     ------
     MatrixError
         If the handle was made for another graph; or for a pivot that is zero or not finite, with
-        its row. The factors are stored then.
+        its row. The factors are stored then, to be looked at; they solve nothing, so `ilu_apply`
+        raises until a call of this function succeeds.
 
     Notes
     -----
@@ -302,6 +314,7 @@ def ilu_numeric(
         )
         handle._factors = low, up
         handle._replay = None
+    handle._failure = "it did not end."
     handle._factorise(A.values if handle._source.graph is A.graph else _sorted(A).values)
     low, up = handle._factors
     if check:
@@ -309,10 +322,13 @@ def ilu_numeric(
         if row is not None:
             at = int(up.row_map[row : row + 1].to_numpy()[0])
             pivot = up.values[at : at + 1].to_numpy()[0]
-            raise MatrixError(
-                f"ilu: the pivot of row {row} is {pivot}; expected a finite number that is not 0. "
-                f"Put rows in another order, or add to the diagonal."
+            handle._failure = (
+                f"the pivot of row {row} is {pivot}; expected a finite number that is not 0."
             )
+            raise MatrixError(
+                f"ilu: {handle._failure} Put rows in another order, or add to the diagonal."
+            )
+    handle._failure = ""
     return low, up
 
 
@@ -331,7 +347,7 @@ def ilu_apply(handle: IluHandle, b: es.View | Any, *, out: es.View | Any = None)
     Raises
     ------
     MatrixError
-        If the factors have no values yet.
+        If the factors have no values yet, or `ilu_numeric` has failed since.
     ViewError
         As `sptrsv_solve`.
 
@@ -341,6 +357,7 @@ def ilu_apply(handle: IluHandle, b: es.View | Any, *, out: es.View | Any = None)
     """
     if not isinstance(handle, IluHandle):
         raise MatrixError(f"ilu_apply: handle={handle!r}; expected that of ilu_symbolic.")
+    handle._check_usable()
     _, up = handle._computed()
     source, x = operands("ilu", up, b, out, handle.space)
     handle.solve(source, x)
@@ -380,8 +397,30 @@ class Ilu:
         self.handle = ilu_symbolic(A, level=level, algorithm=algorithm, space=space)
         ilu_numeric(self.handle, A)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.handle.graph.num_rows, self.handle.graph.num_cols
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the factors."""
+        return self.handle.U.dtype
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where it runs."""
+        return self.handle.space
+
     def update(self, A: CrsMatrix | Any) -> None:
-        """Take the values that a matrix of the same graph has now. Blocks."""
+        """Take the values that a matrix of the same graph has now. Blocks.
+
+        Raises
+        ------
+        MatrixError
+            As `ilu_numeric`. For a pivot that is zero or not finite `apply` raises afterwards,
+            until an update succeeds: the old factors are gone.
+        """
         ilu_numeric(self.handle, A)
 
     def apply(self, b: es.View | Any, *, out: es.View | Any = None) -> es.View:

@@ -8,12 +8,12 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import check_not_recorded, count_of, in_turns
+from ..arguments import check_not_recorded, count_of, first, in_turns
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .crs import CrsMatrix
 from .foreign import as_crs
-from .sptrsv import check_diagonal, operands
+from .sptrsv import operands
 
 __all__ = ["Jacobi"]
 
@@ -24,7 +24,8 @@ class Jacobi:
     Parameters
     ----------
     A : CrsMatrix, or a sparse matrix of another library
-        n x n; kept, and read by more than one sweep.
+        n x n; kept. One sweep needs the diagonal alone, as it was at the last `update`; several
+        sweeps read A, diagonal included, at each `apply`.
     sweeps : int, default 1
     omega : float, default 1.0
         How far each sweep goes.
@@ -33,7 +34,8 @@ class Jacobi:
     Raises
     ------
     MatrixError
-        If A is not square, or a diagonal element is zero or missing, with its row.
+        If A is not square, or a diagonal element is missing, zero, not finite, or so small that
+        its inverse is not, with its row. Elements that change without `update` are not looked at.
     SpaceAccessError
 
     Notes
@@ -65,8 +67,24 @@ class Jacobi:
         self._inverse = inverse_diagonal(A, "jacobi", True, self.space, None)
         self._work: dict[Any, tuple[es.View, es.View]] = {}
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.A.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the elements."""
+        return self.A.dtype
+
     def update(self, A: CrsMatrix | Any) -> None:
-        """Take the values that a matrix of the same graph has now. Blocks."""
+        """Take the values that a matrix of the same graph has now. Blocks.
+
+        Raises
+        ------
+        MatrixError
+            For another graph, and as when making one; all stays as it was then.
+        """
         A = as_crs(A)
         if not A.graph.is_same(self.A.graph):
             raise MatrixError(f"jacobi: A is {A!r}; expected one of the graph {self.A.graph!r}.")
@@ -100,6 +118,8 @@ class Jacobi:
         if not self.sweeps:
             es.deep_copy(x, 0, instance=self.space)
             return x
+        if self.sweeps > 1:  # so that all is of the elements that A has now
+            self._inverse = inverse_diagonal(self.A, "jacobi", False, self.space, self._inverse)
         es.parallel_for(every, scaled, self._inverse, source, x, self.omega, label="jacobi")
         start = kernels.start_one if one else kernels.start_several
         add = kernels.add_one if one else kernels.add_several
@@ -142,19 +162,39 @@ def inverse_diagonal(
 ) -> es.View:
     """The inverse of each diagonal element, in a View that there is already if it fits."""
     if check:
-        check_not_recorded(what)
-        check_diagonal(A, what, space)
+        check_inverses(A, what, space)
     if into is None or into.dtype != A.dtype:
         into = es.View(A.shape[0], A.dtype, label="inverse", space=space, initialize=False)
     es.parallel_for(
         es.RangePolicy(A.shape[0], space=space), kernels.inverted, A.row_map, A.entries, A.values,
-        into, label=f"{what} diagonal",
+        A.graph.diagonal_places(space), into, label=f"{what} diagonal",
     )  # fmt: skip
     return into
 
 
+def check_inverses(A: CrsMatrix, what: str, space: es.ExecutionSpace) -> None:
+    """Raise MatrixError for a diagonal element that rows cannot be divided by. Blocks."""
+    check_not_recorded(what)
+    most = float(np.finfo(A.dtype).max)
+    row = first(
+        A.shape[0], space, kernels.has_no_inverse, A.row_map, A.entries, A.values,
+        A.graph.diagonal_places(space), most,
+    )  # fmt: skip
+    if row is None:
+        return
+    begin, end = map(int, A.row_map[row : row + 2].to_numpy())
+    own = A.values[begin:end].to_numpy()[A.entries[begin:end].to_numpy() == row]
+    how = f"a diagonal element of {own.sum()}" if own.size else "no diagonal element"
+    raise MatrixError(
+        f"{what}: row {row} has {how}; expected one that is finite and not 0, as is its inverse, "
+        f"for rows are divided by them."
+    )
+
+
 def check_omega(omega: Any, what: str) -> float:
-    """A real number greater than 0; MatrixError for all else."""
-    if not isinstance(omega, int | float | np.floating) or not omega > 0:
-        raise MatrixError(f"{what}: omega={omega!r}; expected a real number greater than 0.")
+    """A finite real number greater than 0; MatrixError for all else."""
+    if not isinstance(omega, int | float | np.floating) or not 0 < omega < np.inf:
+        raise MatrixError(
+            f"{what}: omega={omega!r}; expected a real number greater than 0, and finite."
+        )
     return float(omega)

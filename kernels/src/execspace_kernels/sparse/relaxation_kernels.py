@@ -1,22 +1,42 @@
 """Kernels of Jacobi's and Gauss and Seidel's methods: rows of one vector.
 
-`inverse` has the inverse of each diagonal element.
+`at` has the place of each diagonal element, see `StaticCrsGraph.diagonal_places`, and `inverse`
+the inverse of each. Sweeps by colours need no inverse, for they read the whole row anyway.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import execspace as es
 
 
-def inverted(i: int, row_map: Any, entries: Any, values: Any, inverse: Any) -> None:
-    """The inverse of a diagonal element; several are added."""
+@es.function
+def diagonal_of(i: Any, row_map: Any, entries: Any, values: Any, at: Any) -> Any:
+    """A diagonal element; several are added."""
     total = 0
-    for k in range(row_map[i], row_map[i + 1]):
-        if entries[k] == i:
-            total += values[k]
-    inverse[i] = 1 / total
+    if at[i] >= 0:
+        total += values[at[i]]
+    else:
+        for k in range(row_map[i], row_map[i + 1]):
+            if entries[k] == i:
+                total += values[k]
+    return total
+
+
+def inverted(i: int, row_map: Any, entries: Any, values: Any, at: Any, inverse: Any) -> None:
+    """The inverse of a diagonal element."""
+    inverse[i] = 1 / diagonal_of(i, row_map, entries, values, at)
+
+
+def has_no_inverse(i: int, row_map: Any, entries: Any, values: Any, at: Any, most: Any) -> Any:
+    """Whether a diagonal element, or its inverse, is zero or not finite; `most` is the greatest
+    number of its type."""
+    total = diagonal_of(i, row_map, entries, values, at)
+    if total == 0 or not math.isfinite(abs(total)):
+        return i
+    return row_map.extent(0) - 1 if abs(1 / total) <= most else i
 
 
 @es.function
@@ -30,41 +50,48 @@ def residual(i: Any, row_map: Any, entries: Any, values: Any, b: Any, x: Any) ->
 
 @es.function
 def relaxed(
-    i: Any, row_map: Any, entries: Any, values: Any, inverse: Any, b: Any, x: Any, omega: Any
+    i: Any, row_map: Any, entries: Any, values: Any, at: Any, b: Any, x: Any, omega: Any
 ) -> None:
     """Row i solved for x[i], as far as omega says."""
-    x[i] += omega * inverse[i] * residual(i, row_map, entries, values, b, x)
+    left = residual(i, row_map, entries, values, b, x)
+    x[i] += omega * (1 / diagonal_of(i, row_map, entries, values, at)) * left
 
 
 def of_colour(
-    r: int, order: Any, row_map: Any, entries: Any, values: Any, inverse: Any, b: Any, x: Any,
-    omega: Any,
-) -> None:  # fmt: skip
+    r: int, order: Any, row_map: Any, entries: Any, values: Any, at: Any, b: Any, x: Any, omega: Any
+) -> None:
     """A row of a colour: no other one reads what it stores."""
-    relaxed(order[r], row_map, entries, values, inverse, b, x, omega)
+    relaxed(order[r], row_map, entries, values, at, b, x, omega)
 
 
 def of_colour_of_several(
-    r: int, j: int, order: Any, row_map: Any, entries: Any, values: Any, inverse: Any, b: Any,
-    x: Any, omega: Any,
+    r: int, j: int, order: Any, row_map: Any, entries: Any, values: Any, at: Any, b: Any, x: Any,
+    omega: Any,
 ) -> None:  # fmt: skip
     """The same for one of several vectors."""
-    relaxed(order[r], row_map, entries, values, inverse, b[:, j], x[:, j], omega)
+    relaxed(order[r], row_map, entries, values, at, b[:, j], x[:, j], omega)
+
+
+@es.function
+def relaxed_by_lanes(
+    team: Any, i: Any, row_map: Any, entries: Any, values: Any, at: Any, b: Any, x: Any, omega: Any
+) -> None:
+    """`relaxed`, by the lanes of a thread."""
+    total = es.parallel_reduce(
+        es.ThreadVectorRange(team, row_map[i], row_map[i + 1]),
+        lambda k: values[k] * x[entries[k]],
+    )
+    x[i] += omega * (1 / diagonal_of(i, row_map, entries, values, at)) * (b[i] - total)
 
 
 def of_colour_by_teams(
-    team: Any, begin: Any, end: Any, order: Any, row_map: Any, entries: Any, values: Any,
-    inverse: Any, b: Any, x: Any, omega: Any,
+    team: Any, begin: Any, end: Any, order: Any, row_map: Any, entries: Any, values: Any, at: Any,
+    b: Any, x: Any, omega: Any,
 ) -> None:  # fmt: skip
     """As many rows of a colour as the team has threads, each by the lanes of one."""
     first = begin + team.league_rank * team.team_size
     for r in es.TeamThreadRange(team, first, min(first + team.team_size, end)):
-        i = order[r]
-        total = es.parallel_reduce(
-            es.ThreadVectorRange(team, row_map[i], row_map[i + 1]),
-            lambda k: values[k] * x[entries[k]],
-        )
-        x[i] += omega * inverse[i] * (b[i] - total)
+        relaxed_by_lanes(team, order[r], row_map, entries, values, at, b, x, omega)
 
 
 @es.function
