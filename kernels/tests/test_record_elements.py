@@ -188,8 +188,8 @@ def test_what_is_refused():
         lambda: sparse.gauss_seidel_symbolic(n.matrix), lambda: sparse.Jacobi(n.matrix),
         lambda: sparse.spgemm_jacobi(n.matrix, n.matrix, 0.5), lambda: sparse.drop(n.matrix, 0.1),
         lambda: sparse.to_bsr(n.matrix, 2), lambda: sparse.to_scipy(n.matrix),
-        lambda: sparse.StencilMatrix.from_crs(n.matrix, (2, 3)), lambda: solvers.cg(n.matrix, b),
-        lambda: sparse.block_diagonal(n.matrix, 2),
+        lambda: sparse.StencilMatrix.from_crs(n.matrix, (2, 3)),
+        lambda: sparse.block_diagonal(n.matrix, 2), lambda: solvers.cg(n.matrix, es.zeros(6)),
     ):  # fmt: skip
         with pytest.raises(MatrixError, match="the matrix is of records, Dual; expected numbers"):
             numbers_only()

@@ -14,6 +14,7 @@ from .. import sparse
 from ..arguments import MANY, choice
 from ..errors import MatrixError
 from ..sparse import spmv_columns
+from ..sparse.elements import check_numbers
 
 __all__ = [
     "PRODUCTS", "Operator", "as_operand", "chosen_product", "dtype_of", "four_products",
@@ -87,6 +88,7 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
     shape = getattr(A, "shape", None)
     if isinstance(A, _FORMS):
         _check_shape(shape, what, n)
+        check_numbers(what, A)
         matrix: Any = A
 
         def multiply(x: es.View, y: es.View) -> None:

@@ -22,6 +22,7 @@ from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .colouring import colour
 from .crs import CrsMatrix
+from .elements import check_numbers
 from .foreign import as_crs
 from .jacobi import check_inverses, check_omega, inverse_diagonal, policy
 from .level_sets import LevelSets
@@ -233,6 +234,8 @@ def gauss_seidel_symbolic(
     """
     A = as_crs(A)
     choice(algorithm, "gauss_seidel: algorithm", ALGORITHMS)
+    check_numbers("gauss_seidel", A)
+    A.graph.check_settled("gauss_seidel_symbolic")
     inner = count_of(inner_sweeps, "gauss_seidel: inner_sweeps", 0)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     if A.shape[0] != A.shape[1]:

@@ -18,6 +18,7 @@ from ..decisions import decided
 from ..errors import MatrixError
 from . import ilu_kernels as kernels
 from .crs import CrsMatrix, StaticCrsGraph
+from .elements import check_numbers
 from .fill import filled
 from .foreign import as_crs
 from .level_sets import LevelSets, level_sets
@@ -259,6 +260,8 @@ def ilu_symbolic(
     """
     A = as_crs(A)
     choice(algorithm, "ilu: algorithm", ALGORITHMS)
+    check_numbers("ilu", A)
+    A.graph.check_settled("ilu_symbolic")
     k = count_of(level, "ilu: level", 0)
     where = es.space_for(A.row_map, A.entries, A.values, space=space)
     if A.shape[0] != A.shape[1]:

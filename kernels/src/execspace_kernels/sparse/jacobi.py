@@ -12,6 +12,7 @@ from ..arguments import check_not_recorded, count_of, first, in_turns
 from ..errors import MatrixError
 from . import relaxation_kernels as kernels
 from .crs import CrsMatrix
+from .elements import check_numbers
 from .foreign import as_crs
 from .sptrsv import operands
 
@@ -59,6 +60,7 @@ class Jacobi:
         space: str | es.ExecutionSpace | None = None,
     ) -> None:
         self.A = A = as_crs(A)
+        check_numbers("jacobi", A)
         self.sweeps = count_of(sweeps, "jacobi: sweeps", 0)
         self.omega = check_omega(omega, "jacobi")
         self.space = es.space_for(A.row_map, A.entries, A.values, space=space)
