@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from functools import wraps
 from threading import RLock
@@ -149,7 +149,30 @@ def overlap(a: es.View, b: es.View) -> bool:
     return low < end and begin < high
 
 
+def meets(out: es.View, others: Iterable[es.View]) -> bool:
+    """Whether a View overlaps one of others. Two of execspace's blocks of memory have no byte in
+    common, which is told sooner."""
+    own = out.allocation
+    ends = None
+    for other in others:
+        its = other.allocation
+        if its is not own and its.managed and own.managed:
+            continue
+        if other.memory_space is not out.memory_space or not other.size or not out.size:
+            continue
+        if ends is None:
+            ends = _ends(out)
+        begin, end = _ends(other)
+        if ends[0] < end and begin < ends[1]:
+            return True
+    return False
+
+
 def _ends(view: es.View) -> tuple[int, int]:
+    if len(view.shape) == 1 and view.strides[0] >= 0:  # which is sooner done
+        size = view.dtype.itemsize
+        low = view.data_ptr
+        return low, low + ((view.shape[0] - 1) * view.strides[0] + 1) * size
     steps = [(n - 1) * s for n, s in zip(view.shape, view.strides, strict=True)]
     size = view.dtype.itemsize
     low = view.data_ptr + sum(s for s in steps if s < 0) * size

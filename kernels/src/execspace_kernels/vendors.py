@@ -256,10 +256,18 @@ def _key(what: str, space: es.ExecutionSpace, shapes: str) -> str:
 
 
 def _file() -> Path:
-    folder = os.environ.get("EXECSPACE_TUNING_DIR")
-    if not folder:
-        folder = str(Path(platformdirs.user_data_dir("execspace", appauthor=False), "tuning"))
-    return Path(folder) / "kernels.json"
+    settings = tuple(map(os.environ.get, _FOLDERS))
+    found = _FILES.get(settings)
+    if found is None:
+        folder = settings[0]
+        if not folder:
+            folder = str(Path(platformdirs.user_data_dir("execspace", appauthor=False), "tuning"))
+        found = _FILES[settings] = Path(folder) / "kernels.json"
+    return found
+
+
+_FOLDERS = ("EXECSPACE_TUNING_DIR", "XDG_DATA_HOME", "HOME")  # on which the folder depends
+_FILES: dict[tuple[str | None, ...], Path] = {}
 
 
 _TABLES: dict[Path, dict[str, str]] = {}

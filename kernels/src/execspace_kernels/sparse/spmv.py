@@ -26,8 +26,8 @@ from ..arguments import (
     check_apart,
     choice,
     is_int64,
+    meets,
     number_of,
-    overlap,
     result,
     vector,
 )
@@ -136,17 +136,10 @@ def spmv(
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
-    plain = type(A) in _FORMATS and type(x) is es.View and type(out) is es.View
-    if plain and _fits(alpha) and _fits(beta) and not is_explained():
-        try:
-            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
-        except TypeError:  # something that has no hash, which is refused below
-            ready = None
-        if ready is not None and not any(
-            _may_meet(out, view) and overlap(out, view) for view in (x, *_parts(A))
-        ):
-            ready(A, x, out, alpha, beta)
-            return out
+    if type(A) in _FORMATS and _fits(alpha) and _fits(beta) and not is_explained():
+        y = _repeated(A, x, out, alpha, beta, mode, algorithm, vendor, space)
+        if y is not None:
+            return y
     if not isinstance(A, _FORMATS):
         A = as_crs(A)
     choice(mode, "spmv: mode", MODES)
@@ -184,7 +177,50 @@ def spmv(
         A._ready.clear()
     if not es.is_recorded():  # which no library is for, but the next call may be
         A._ready[_key(A, source, y, alpha, beta, mode, algorithm, vendor, space)] = launch
+        if out is None:
+            layout = y.layout if y.rank == 2 else None
+            key = _key_without_y(A, source, alpha, mode, algorithm, vendor, space)
+            A._ready[key] = y.shape, y.dtype, where, layout
     return y
+
+
+def _repeated(
+    A: Any, x: Any, out: Any, alpha: Any, beta: Any, mode: Any, algorithm: Any, vendor: Any,
+    space: Any,
+) -> es.View | None:  # fmt: skip
+    """The product, if there was one of such Views; None if not."""
+    if type(x) is np.ndarray:
+        x = es.view_of(x, label="spmv: x")
+    if type(x) is not es.View:
+        return None
+    y = out
+    try:
+        if out is None:
+            found = A._ready.get(_key_without_y(A, x, alpha, mode, algorithm, vendor, space))
+            if found is None:
+                return None
+            shape, dtype, where, layout = found
+            y = es.View(shape, dtype, label="spmv", space=where, layout=layout, initialize=False)
+        elif type(out) is not es.View:
+            return None
+        ready = A._ready.get(_key(A, x, y, alpha, beta, mode, algorithm, vendor, space))
+    except TypeError:  # something that has no hash, which is refused later
+        return None
+    if ready is None or (out is not None and meets(y, (x, *_parts(A)))):
+        return None
+    ready(A, x, y, alpha, beta)
+    made: es.View = y
+    return made
+
+
+def _key_without_y(
+    A: Any, x: es.View, alpha: Any, mode: Any, algorithm: Any, vendor: Any, space: Any
+) -> tuple[Any, ...]:
+    """What a new result depends on."""
+    return (
+        mode, algorithm, vendor, es.default_space() if space is None else space, A.values.type,
+        x.type, x.shape, type(alpha),
+    )  # fmt: skip
 
 
 def _parts(A: Any) -> tuple[es.View, ...]:
@@ -226,13 +262,6 @@ def _how(A: Any, x: es.View, alpha: Any, beta: Any) -> str:
     if how_to_scale(dtype, alpha) == "plain" and beta in (0, 1):
         return "put" if beta == 0 else "more"
     return "set" if beta == 0 else "add"
-
-
-def _may_meet(a: es.View, b: es.View) -> bool:
-    """False where two Views surely have no byte in common, as those of two blocks of execspace's;
-    what else there is takes longer to find out."""
-    one, other = a.allocation, b.allocation
-    return one is other or not (one.managed and other.managed)
 
 
 def _by_library(library: Any, mode: str, vendor: bool | None, ours: Callable[[], Launch]) -> Launch:
