@@ -213,11 +213,11 @@ def _symbolic(
         used = narrow if merged is None else merged[0]
         m = a.num_rows
         rows = es.RangePolicy(m, space=space)
-        prefix = es.View(m + 1, np.int64, label="products", space=space)
-        total = 0
-        if m:
-            total = int(es.parallel_scan(rows, _products, a.row_map, a.entries, used.row_map,
-                                         prefix, label="spgemm products"))  # fmt: skip
+        products = es.View(m, np.int64, label="products", space=space, initialize=False)
+        es.parallel_for(
+            rows, _products, a.row_map, a.entries, used.row_map, products, label="spgemm products"
+        )
+        prefix, total = summed(products, np.int64, space)
         counts = es.View(m, np.int64, label="counts", space=space)
         make = _dense if decision.algorithm == "dense" else _hash
         count, fill, numeric = make(a, used, prefix, total, space)
@@ -438,13 +438,11 @@ def _fitting(
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _products(i: int, before: Any, final: Any, a_map: Any, a: Any, b_map: Any, prefix: Any) -> Any:
+def _products(i: int, a_map: Any, a: Any, b_map: Any, products: Any) -> None:
     count = np.int64(0)
     for k in range(a_map[i], a_map[i + 1]):
         count += b_map[a[k] + 1] - b_map[a[k]]
-    if final:
-        prefix[i + 1] = before + count
-    return count
+    products[i] = count
 
 
 def _own_entries(i: int, row_map: Any, entries: Any, own: Any) -> None:
