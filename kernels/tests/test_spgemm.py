@@ -118,6 +118,23 @@ def test_dtypes_of_graphs(space, algorithm, offsets, columns):
     assert close(D.to_numpy(), (S @ T).toarray().T)
 
 
+@pytest.mark.parametrize("kept", [1.0, 0.99, 0.7])
+def test_rows_that_repeat_those_before(space, kept):
+    """Of bands, also of some with gaps, rows of the product are copied from the one before."""
+    rng = np.random.default_rng(int(100 * kept))
+    n = 40 if space.name == "oracle" else 300
+    for offsets in ([0], [-1, 0, 1], [-17, -1, 0, 1, 17], [3], [-n + 1, n - 1]):
+        bands = [np.ones(n - abs(o)) for o in offsets]
+        S = scipy_sparse.coo_array(scipy_sparse.diags_array(bands, offsets=offsets))
+        stays = rng.random(S.nnz) < kept
+        rows, columns = (c[stays] for c in S.coords)
+        S = scipy_sparse.csr_array((S.data[stays], (rows, columns)), shape=S.shape)
+        T = S[rng.permutation(n)] if kept == 0.99 else S
+        C = sparse.spgemm(on(space, S), on(space, T), algorithm="dense")
+        assert close(C.to_numpy(), (S @ T).toarray())
+        assert C.nnz == (structure(S) @ structure(T)).nnz and C.graph.is_sorted()
+
+
 @pytest.mark.parametrize("algorithm", ["dense", "hash"])
 def test_long_rows_that_are_shared_by_teams(space, algorithm):
     if space.name == "oracle":

@@ -216,7 +216,7 @@ def _bitmaps(
     w: int, bounds: Any, a_map: Any, a: Any, word_map: Any, words: Any, masks: Any, bits: Any,
     used: Any, repeats: Any, first: Any, entries: Any, what: Any, form: Any,
 ) -> None:  # fmt: skip
-    count = np.int64(0)
+    count = 0
     for i in range(bounds[w], bounds[w + 1]):
         if repeats[i] != 0 and i > bounds[w]:
             if what == "fill":
@@ -229,7 +229,7 @@ def _bitmaps(
             for k in range(a_map[i], a_map[i + 1]):
                 j = a[k]
                 for p in range(word_map[j], word_map[j + 1]):
-                    word = np.int64(words[p])
+                    word = words[p] + np.int64(0)
                     if form != "words":
                         word = word // 64
                     old = bits[w, word]
@@ -239,8 +239,8 @@ def _bitmaps(
                         low = min(low, at)
                         high = max(high, at)
                     bits[w, word] = old | _mask_of(words, masks, p, form)
-            count = np.int64(0)
-            begin = np.int64(0)
+            count = 0
+            begin = 0
             if what == "fill":
                 begin += first[i]
             for at in range(low, high + 1):
