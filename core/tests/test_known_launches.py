@@ -114,6 +114,9 @@ def test_plans_of_a_kernel_with_constants_can_be_forgotten(part, launches):
     kernel.variant(("a",)).forget()
     again, *_ = launches.check("for", 3, part.chosen_first, ("set", part.x))
     assert launches.known == 1 and again is not first
+    kernel.forget()  # and with the kernel itself
+    third, *_ = launches.check("for", 3, part.chosen_first, ("set", part.x))
+    assert third is not again
 
 
 def test_another_view_of_the_same_type_is_known_again(part, launches):

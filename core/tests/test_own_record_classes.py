@@ -117,6 +117,12 @@ def made(**members):
         ({"f_x": "nothing"}, "Record 'Made': an annotation cannot be evaluated"),
         ({"f_x": np.dtype([("a", "f4")])}, "is a structured dtype without a class"),
         ({"f_x": es.int8, "x": 300}, "Field 'x' of record 'Made' has the default 300"),
+        ({"f_record_fields": es.int8}, "Field 'record_fields' of record 'Made' has a name that"),
+        (
+            {"f_x": es.int8, "x": property(len)},
+            "Field 'x' of record 'Made' is a method or property",
+        ),
+        ({"f_x": es.int8, "__len__": len}, "defines __len__, which records cannot have"),
         ({"f_x": es.int8, "__iadd__": len}, "defines __iadd__, which records cannot have"),
         ({"f_x": es.int8, "__init__": len}, "defines __init__, which records cannot have"),
         ({"f_x": es.int8, "__slots__": ("y",)}, "has __slots__; expected annotated fields"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import execspace as es
 
-from .cases import case
+from .cases import Made, case
 
 
 class Dual(es.Record):
@@ -30,8 +30,8 @@ def one_of(d, i):
     return d[i]
 
 
-DUALS = es.full(4, Dual(1.0, 2), memory=es.HOST)
-TAGGED = es.full(4, Tagged(Dual(1.0)), memory=es.HOST)
+DUALS = Made(lambda: es.full(4, Dual(1.0, 2), memory=es.HOST))
+TAGGED = Made(lambda: es.full(4, Tagged(Dual(1.0)), memory=es.HOST))
 
 
 def refused(*args, **options):

@@ -550,6 +550,12 @@ class ReductionBuilder:
                 f"{described(strong(identity))}",
                 "return a contribution of the structure that the identity has",
             )
+        if _classes(given) - _classes(identity):
+            raise self._fault(
+                f"this kernel returns {described(given)}, but the identity of {reducer.name} is "
+                f"{described(strong(identity))}",
+                "make the identity a record of that class",
+            )
         if not fixed:
             return self._promoted(reducer, given, identity)
         for a, b in zip(flat_scalars(given), flat_scalars(identity), strict=True):
@@ -579,3 +585,11 @@ _IDENTITY_HINT = "an identity is a number, a tuple, a NumPy array or a record of
 
 def _extreme(reducer: Reducer, type: Scalar, sign: int) -> Any:
     return extreme(reducer.name, type.name, sign)
+
+
+def _classes(type: Type) -> set[Any]:
+    """The classes of records in a type, with the places where they are."""
+    if not isinstance(type, TupleTy):
+        return set()
+    inner = {(n, *found) for n, t in enumerate(type.items) for found in _classes(t)}
+    return inner | ({(type.own,)} if type.own is not None else set())

@@ -9,7 +9,7 @@ import numpy as np
 
 from execspace import LaunchError, LaunchSpec, MemorySpace, Reducer, ReductionResult, View, ViewType
 from execspace.base.storage_types import FORMATS
-from execspace.contract.dtypes import dtype_of
+from execspace.contract.dtypes import dtype_of, record_class
 from execspace.launch.arguments import check_shape
 from execspace.reducers.base import flattened
 
@@ -74,9 +74,25 @@ def check_out(kernel: str, spec: LaunchSpec, names: Any) -> None:
         given += [t.dtype] * len(wanted) if slots is None else slots
     if len(given) != len(wanted):
         raise _refused(kernel, given, wanted)
+    _check_classes(kernel, spec)
     for a, b in zip(wanted, given, strict=True):
         if b in FORMATS or not np.can_cast(a, b, "same_kind"):
             raise _refused(kernel, given, wanted)
+
+
+def _check_classes(kernel: str, spec: LaunchSpec) -> None:
+    """A View of a class of `es.Record` takes results of that class only, and they no other View."""
+    if isinstance(spec.reducer, tuple) or spec.reducer is None or len(spec.out) != 1:
+        return
+    like = spec.reducer.identity
+    own = record_class(like.dtype) if isinstance(like, np.void | np.ndarray) else None
+    taken = record_class(dtype_of(spec.out[0].dtype))
+    if own is not taken:
+        kinds = ("numbers" if c is None else f"records {c.__name__}" for c in (taken, own))
+        raise LaunchError(
+            "Kernel '{}': out= takes {}, but the result is of {}; expected a View of the "
+            "same.".format(kernel, *kinds)
+        )
 
 
 def _refused(kernel: str, given: list[str], wanted: list[str]) -> LaunchError:

@@ -67,34 +67,55 @@ PLAIN = frozenset(np.dtype(name) for name in NAMES)
 _records: dict[str, np.dtype[Any]] = {}
 
 
-# Title of the first field of a dtype -> the class of `es.Record` that it is of.
+# Name of a class of `es.Record`, the title of the first field of its dtype -> the class.
 RECORD_CLASSES: dict[str, Any] = {}
 
 
 def record_class(dtype: np.dtype[Any]) -> Any:
     """The class of `es.Record` whose dtype it is; None for all others.
 
-    By the title: a file of NumPy keeps that, and not the class of the elements.
+    That of the elements, if they are of one. A file of NumPy keeps the title only, which names a
+    class that there is here, or that was there before it was made anew.
     """
-    if not dtype.names or not RECORD_CLASSES:
-        return None
-    kind = RECORD_CLASSES.get(_title(dtype))
-    return kind if kind is not None and kind.dtype == dtype else None
+    kind = dtype.type
+    if kind is np.void or kind is np.record:
+        title = _title(dtype)
+        if title is None:
+            return None
+        kind = RECORD_CLASSES.get(title.partition("#")[0])  # type: ignore[assignment]
+    own = getattr(kind, "dtype", None) if getattr(kind, "record_fields", ()) else None
+    return kind if isinstance(own, np.dtype) and _has_fields_of(dtype, own) else None
 
 
-def _title(dtype: np.dtype[Any]) -> Any:
+def _has_fields_of(dtype: np.dtype[Any], own: np.dtype[Any]) -> bool:
+    """Whether two structured dtypes differ in titles only."""
+    if dtype is own:
+        return True
+    return (dtype.names, dtype.itemsize) == (own.names, own.itemsize) and all(
+        dtype.fields[n][:2] == own.fields[n][:2]  # type: ignore[index]
+        for n in own.names or ()
+    )
+
+
+def _title(dtype: np.dtype[Any]) -> str | None:
     """The title of the first field."""
     first: tuple[Any, ...] = dtype.fields[dtype.names[0]] if dtype.fields and dtype.names else ()
     return first[2] if len(first) == 3 and isinstance(first[2], str) else None
 
 
-@cache  # NumPy works the name out anew each time
 def name_of(dtype: np.dtype[Any]) -> str:
     """Name of a dtype in types of arguments; `dtype_of` gives the dtype back."""
+    kind: Any = dtype.type  # dtypes of different classes may be equal
+    return _name_of(dtype, kind)
+
+
+@cache  # NumPy works the name out anew each time
+def _name_of(dtype: np.dtype[Any], kind: Any) -> str:
     if dtype.fields is None:
         return dtype.name
     name = _record_text(dtype)
-    _records.setdefault(name, dtype)
+    own = record_class(dtype)
+    _records.setdefault(name, dtype if own is None else own.dtype)
     return name
 
 
@@ -114,7 +135,7 @@ def _record_text(dtype: np.dtype[Any]) -> str:
     found = ((n, dtype.fields[n]) for n in dtype.names or ())
     fields = (f"{n}:{_record_text(f[0])}@{f[1]}" for n, f in found)
     kind = record_class(dtype)
-    own = "" if kind is None else f" of {_title(dtype)}"
+    own = "" if kind is None else f" of {_title(kind.dtype)}"
     return f"record({','.join(fields)};{dtype.itemsize}){own}"
 
 

@@ -208,6 +208,12 @@ class Kernel(ReadOnly):
     def forget(self, spec: LaunchSpec | None = None) -> None:
         """Have the next launches of this spec, or of any, make their plans anew."""
         shared = self.shared
+        for kernel in {id(k): k for k in (self, shared)}.values():
+            variants = kernel._variants
+            for bound, variant in list(variants.items()):
+                variant.forget(spec)
+                if spec is None:  # whose code may be another one now
+                    variants.pop(bound, None)
         plans = {} if shared.names is None else shared.names.plans
         for key, plan in list(plans.items()):  # a copy in one step: other threads add plans
             if spec is None or plan.spec == spec:

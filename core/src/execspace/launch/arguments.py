@@ -18,6 +18,7 @@ from ..kernels.kernel import Kernel
 from ..reducers.base import Reducer
 from ..views.arrays import advice, has_protocol
 from ..views.interop import view_of
+from ..views.record import Record
 from ..views.view import View
 from .transfers import Transfer
 
@@ -55,6 +56,12 @@ def as_arguments(
                     f"numbers. Pass {type(plain_number(a)).__name__}(...) of it."
                 )
             converted.append(plain_number(a))
+        elif isinstance(a, Record):
+            raise LaunchError(
+                f"Kernel '{kernel.name}': argument {position} is a record {type(a).__name__}; "
+                f"expected a View, a number or a function. Capture it, annotate its parameter with "
+                f"es.static, or pass es.full((), record) and read d[()]."
+            )
         elif isinstance(a, Transfer):
             converted.append(a)
             moves = True

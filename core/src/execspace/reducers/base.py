@@ -132,8 +132,6 @@ class Reducer:
             if like.ndim:
                 return np.array(flattened(value), like.dtype).reshape(like.shape)
             like = like[()]
-        if isinstance(like, np.void):
-            return np.array(value, like.dtype)[()]
         return with_classes(like, value)
 
     def has(self, name: str) -> bool:
@@ -164,7 +162,9 @@ class Reducer:
 
 
 def with_classes(like: Any, value: Any) -> Any:
-    """Nested tuples with the classes that those of the identity have."""
+    """Nested tuples with the classes that those of the identity have, and records among them."""
+    if isinstance(like, np.void):
+        return np.array(value, like.dtype)[()]
     if not isinstance(like, tuple) or not isinstance(value, tuple):
         return value
     items = [with_classes(a, v) for a, v in zip(like, value, strict=True)]

@@ -152,7 +152,7 @@ def _plan_of(
 ) -> _Plan:
     kind = as_dtype(dtype)
     size = kind.itemsize
-    if dtype != kind or any(s % size for s in strides):
+    if not dtype.isnative or any(s % size for s in strides):
         raise _unaligned(label, dtype, strides)
     if len(shape) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import sys
+from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -20,7 +21,9 @@ from ..contract.dtypes import RECORD_CLASSES, as_dtype, record_class
 
 __all__ = ["Record"]
 
-_NO_FIELDS = frozenset(("shape", "size", "ndim", "rank", "dtype", "copy"))
+_NO_FIELDS = frozenset((
+    "shape", "size", "ndim", "rank", "dtype", "copy", "record_fields", "record_defaults",
+))  # fmt: skip
 _AUGMENTED = (
     "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and",
     "xor", "or",
@@ -32,10 +35,25 @@ _NO_METHODS = {
         ("__new__", "__init__"), "write a function that takes other arguments and returns a record"
     ),
     **dict.fromkeys(
-        ("__getattr__", "__getattribute__", "__setattr__", "__getitem__", "__setitem__"),
+        (
+            "__getattr__",
+            "__getattribute__",
+            "__setattr__",
+            "__getitem__",
+            "__setitem__",
+            "__len__",
+            "__iter__",
+            "__contains__",
+            "__reversed__",
+            "__matmul__",
+            "__rmatmul__",
+        ),
         "write a method or a property",
     ),
 }
+
+
+_numbers = count(1)
 
 
 class _Field:
@@ -230,9 +248,11 @@ def _give_fields(cls: type[Record], kinds: dict[str, Any]) -> None:
         offsets.append(size)
         size += dtype.itemsize
     most = max(map(_alignment, dtypes))
-    key = wanted = f"{cls.__module__}.{cls.__qualname__}"
-    while key in RECORD_CLASSES:  # a class of a function, or of a cell that was changed
-        key = f"{wanted}#{len(RECORD_CLASSES)}"
+    # In a process of multiprocessing the main module has another name.
+    module = "__main__" if cls.__module__ == "__mp_main__" else cls.__module__
+    key = path = f"{module}.{cls.__qualname__}"
+    if key in RECORD_CLASSES:  # a class of a function, or of a cell that was changed
+        key = f"{path}#{next(_numbers)}"
     spelled = {
         "names": names, "formats": dtypes, "offsets": offsets,
         # A title tells the dtype from others with such fields, also in files of NumPy.
@@ -244,12 +264,17 @@ def _give_fields(cls: type[Record], kinds: dict[str, Any]) -> None:
     for name in names:
         setattr(cls, name, _Field(name))
     cls.dtype = np.dtype((cls, np.dtype(spelled, align=True)))  # type: ignore
-    RECORD_CLASSES[key] = cls
-    for name, value in cls.record_defaults.items():
+    for field, value in cls.record_defaults.items():
+        record = np.zeros((), cls.dtype)
         try:
-            np.zeros((), as_dtype(cls))[name] = value
+            record[field] = value
+            cls.record_defaults[field] = record[()][field]  # converted
         except (TypeError, ValueError, OverflowError) as error:
-            _refuse(cls, name, f"has the default {brief(value)}: {error}", "give a number")
+            what = f"has the default {brief(value)}: {error}"
+            if callable(value) or isinstance(value, property):
+                what = "is a method or property as well"
+            _refuse(cls, field, what, "give a number")
+    RECORD_CLASSES[path] = cls  # the newest of this name, for dtypes that have nothing but a name
 
 
 def _alignment(dtype: np.dtype[Any]) -> int:

@@ -95,7 +95,7 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
     raise type_fault(
         target.loc,
         f"cannot assign to the attribute '{target.name}'",
-        "store into a View, or use a local variable",
+        "store into a View, or use a local variable; a record that is no element is made anew",
     )
 
 

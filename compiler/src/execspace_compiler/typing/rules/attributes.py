@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from execspace import Record as OwnRecord
 from execspace.contract.dtypes import dtype_of, record_class
 
 from ... import ir
@@ -53,6 +54,10 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
         if name == "conjugate":
             return Method(base, name)
     hint = "numbers have real, imag and conjugate()"
+    if isinstance(base, Obj) and isinstance(base.value, type) and issubclass(base.value, OwnRecord):
+        from .own_records import attribute_of  # loaded by kernels that have such
+
+        return attribute_of(cx, base, base.value, name, loc)
     if isinstance(base, Obj | FunctionValue):
         # Attributes of other objects may change without launches noticing.
         if isinstance(base, Obj) and isinstance(base.value, np.dtype):

@@ -154,7 +154,7 @@ def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: L
 
 @CALLED.of(Method)
 def _method(cx: Context, call: Call) -> Value:
-    own = own_class(call.owner)
+    own = own_class(call.owner) or (call.owner.value if isinstance(call.owner, Obj) else None)
     if own is not None:
         from .own_records import method_call  # loaded by kernels that have such
 

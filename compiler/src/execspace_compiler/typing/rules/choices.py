@@ -215,7 +215,7 @@ def _conditional(cx: Context, e: hir.Conditional) -> Value:
 def _as_common(cx: Context, value: Value, other: Value | None) -> Value:
     """A value converted to its common type with one that is ruled out; tuples item by item."""
     if isinstance(value, TupleValue) and isinstance(other, TupleValue):
-        if len(value.items) != len(other.items):
+        if len(value.items) != len(other.items) or value.own is not other.own:
             return value
         pairs = zip(value.items, other.items, strict=True)
         return value.of(tuple(_as_common(cx, a, b) for a, b in pairs))
@@ -243,19 +243,20 @@ def _select(
     places: tuple[Loc, Loc],
 ) -> Value:
     if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
-        if len(then.items) != len(orelse.items):
+        if len(then.items) != len(orelse.items) or then.own is not orelse.own:
             raise type_fault(
                 loc,
                 f"cannot choose between {describe(then)} and {describe(orelse)}",
-                "give both the same number of items",
+                "give both the same number of items"
+                if then.own is orelse.own
+                else "choose between records of one class",
             )
         test = cx.keep(test)
         if before or otherwise:
             cx.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
         pairs = zip(then.items, orelse.items, strict=True)
         chosen = tuple(_select(cx, test, [], a, [], b, loc, places) for a, b in pairs)
-        alike = (then.names, then.own) == (orelse.names, orelse.own)
-        return then.of(chosen) if alike else TupleValue(chosen)
+        return then.of(chosen) if then.names == orelse.names else TupleValue(chosen)
     if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
         return then
     for value in (then, orelse):

@@ -137,10 +137,14 @@ def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
         except PromotionError as error:
             message = f"this path returns {b}, another returns {a}: {error}"
             raise type_fault(loc, message, error.hint) from None
+    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and a.own is not b.own:
+        raise type_fault(
+            loc, f"this path returns {b}, another returns {a}", "return records of one class"
+        )
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         pairs = zip(a.items, b.items, strict=True)
         items = tuple(_join_results(x, y, loc) for x, y in pairs)
-        return a.of(items) if (a.names, a.own) == (b.names, b.own) else TupleTy(items)
+        return a.of(items) if a.names == b.names else TupleTy(items)
     raise type_fault(
         loc,
         f"this path returns {b}, another returns {a}",

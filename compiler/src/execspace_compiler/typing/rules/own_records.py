@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from execspace.contract.dtypes import dtype_of, record_class
 from execspace.views.record import own_attribute
 
@@ -19,6 +21,7 @@ from ...ir.ops import OPERATOR_SIGNS
 from ...ir.types import Scalar, element_of
 from ..context import Call, Context
 from ..values import FunctionValue, Method, Obj, TupleValue, Value, ViewRef, describe, scalar
+from .operators import constant
 from .records import own_class, record_value, value_if_own
 
 # Operator -> name of its method, and the one of the right operand.
@@ -113,10 +116,10 @@ def operator(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Valu
     left, right = own_class(a), own_class(b)
     method, reflected = _METHODS[op]
     if left is not None and (found := own_attribute(left, method)) is not None:
-        return _called(cx, found, method, (a, b), e.loc)
+        return _called(cx, left, found, method, (a, b), e.loc)
     if right is not None and right is not left:
         if (found := own_attribute(right, reflected)) is not None:
-            return _called(cx, found, reflected, (b, a), e.loc)
+            return _called(cx, right, found, reflected, (b, a), e.loc)
     if op in ("eq", "ne"):
         return None
     raise type_fault(
@@ -142,7 +145,7 @@ def unary_operator(cx: Context, op: str, value: Value, loc: Loc) -> Value:
             f"'{OPERATOR_SIGNS[op]}' is not defined for record {own.__name__}",
             f"define __{op}__ in class {own.__name__}",
         )
-    return _called(cx, found, f"__{op}__", (value,), loc)
+    return _called(cx, own, found, f"__{op}__", (value,), loc)
 
 
 def absolute(cx: Context, call: Call) -> Value:
@@ -156,56 +159,67 @@ def absolute(cx: Context, call: Call) -> Value:
             f"abs is not defined for record {own.__name__}",
             f"define __abs__ in class {own.__name__}",
         )
-    return _called(cx, found, "__abs__", (value,), call.loc)
+    return _called(cx, own, found, "__abs__", (value,), call.loc)
 
 
 # -- attributes and methods ---------------------------------------------------------------------
 
 
 def attribute_of(cx: Context, owner: Value, own: Any, name: str, loc: Loc) -> Value:
-    """A method or property of such a record, or its `copy`."""
+    """A method, property or constant of such a record or of its class (`owner` is an Obj then)."""
+    of_class = isinstance(owner, Obj)
+    if name == "dtype":
+        return Obj(own.dtype, f"{own.__name__}.dtype")
     found = own_attribute(own, name)
-    if isinstance(found, property):
+    if isinstance(found, property) and not of_class:
         if not isinstance(found.fget, FunctionType):
             raise _no_method(own, name, loc)
         return cx.call(FunctionValue(cx.module.method(found.fget), ()), (owner,), {}, loc)
-    if found is None and name != "copy":
-        raise type_fault(
-            loc,
-            f"record {own.__name__} has no attribute '{name}'",
-            f"its fields are {', '.join(own.record_fields)}",
-        )
-    return Method(owner, name)
+    if isinstance(found, np.void):
+        return _constant(found, found.dtype, loc)
+    if isinstance(found, bool | int | float | complex | np.generic):
+        return constant(found, loc)
+    if isinstance(found, FunctionType | staticmethod | classmethod):
+        return Method(owner, name)
+    if found is None and name == "copy" and not of_class:
+        return Method(owner, name)
+    if found is not None and not isinstance(found, property):
+        raise _no_method(own, name, loc)
+    raise type_fault(
+        loc,
+        f"record {own.__name__} has no attribute '{name}'",
+        f"its fields are {', '.join(own.record_fields)}",
+    )
 
 
 def method_call(cx: Context, own: Any, call: Call) -> Value:
-    """A call of a method of such a record."""
+    """A call of a method of such a record, or of its class."""
     owner, name = call.owner, call.name
     found = own_attribute(own, name)
     if found is None:
         if call.positional():
             raise type_fault(call.loc, "copy takes no arguments", "write .copy()")
         return record_value(cx, owner, call.loc) if isinstance(owner, ViewRef) else owner
-    first: tuple[Value, ...] = (owner,)
+    first: tuple[Value, ...] = () if isinstance(owner, Obj) else (owner,)
     if isinstance(found, staticmethod):
         found, first = found.__func__, ()
     elif isinstance(found, classmethod):
         found, first = found.__func__, (Obj(own, own.__name__),)
-    return _called(cx, found, name, (*first, *call.args), call.loc, call.keywords)
+    return _called(cx, own, found, name, (*first, *call.args), call.loc, call.keywords)
 
 
 def _called(
-    cx: Context, found: Any, name: str, args: tuple[Value, ...], loc: Loc,
+    cx: Context, own: Any, found: Any, name: str, args: tuple[Value, ...], loc: Loc,
     keywords: Mapping[str, Value] | None = None,
 ) -> Value:  # fmt: skip
     if not isinstance(found, FunctionType):
-        raise _no_method(next(own_class(a) for a in args if own_class(a)), name, loc)
+        raise _no_method(own, name, loc)
     return cx.call(FunctionValue(cx.module.method(found), ()), args, keywords or {}, loc)
 
 
 def _no_method(own: Any, name: str, loc: Loc) -> Fault:
     return type_fault(
         loc,
-        f"'{name}' of record {own.__name__} is no Python function",
-        "define it with def; kernels compile its source",
+        f"'{name}' of record {own.__name__} is neither a number nor a Python function",
+        "define it with def, for kernels compile its source",
     )

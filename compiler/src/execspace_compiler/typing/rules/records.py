@@ -109,9 +109,11 @@ def record_value(cx: Context, ref: ViewRef, loc: Loc) -> TupleValue:
 
 
 def value_if_own(cx: Context, value: Value, loc: Loc) -> Value:
-    """The value of an element of a class with operators; all else is returned unchanged."""
+    """The value of an element of a class with operators, also in a tuple; all else unchanged."""
     if isinstance(value, ViewRef) and own_class(value) is not None:
         return record_value(cx, value, loc)
+    if isinstance(value, TupleValue):
+        return value.of(tuple(value_if_own(cx, item, loc) for item in value.items))
     return value
 
 

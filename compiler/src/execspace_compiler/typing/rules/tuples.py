@@ -87,14 +87,16 @@ def _is_instance(cx: Context, call: Call) -> Value:
     args = call.positional()
     kinds = args[1].items if len(args) == 2 and isinstance(args[1], TupleValue) else args[1:]
     known = [k.value for k in kinds if isinstance(k, Obj) and isinstance(k.value, type)]
-    if len(args) != 2 or len(known) != len(kinds) or not all(issubclass(k, Record) for k in known):
+    own = own_class(args[0]) if args else None
+    classes = own is not None or all(issubclass(k, Record) for k in known)
+    if len(args) != 2 or len(known) != len(kinds) or not classes:
         raise type_fault(
             call.loc,
             f"isinstance takes a value and classes of es.Record in a kernel, got "
             f"{' and '.join(map(describe, args)) or 'no arguments'}",
-            "the types of all else are known when a kernel is compiled; write two kernels",
+            "ask for the class of a record, isinstance(x, Dual); that of all else is known when a "
+            "kernel is compiled",
         )
-    own = own_class(args[0])
     return ir.Const(own is not None and issubclass(own, tuple(known)), BOOL, call.loc)
 
 

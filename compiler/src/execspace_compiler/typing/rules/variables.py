@@ -124,9 +124,9 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
         except PromotionError as error:
             message = f"'{loc.name(name)}' is {a} in one place and {b} in another: {error}"
             raise type_fault(loc, message, error.hint) from None
-    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
+    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and _have_one_form(a, b):
         items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
-        return a.of(items) if (a.names, a.own) == (b.names, b.own) else TupleTy(items)
+        return a.of(items) if a.names == b.names else TupleTy(items)
     if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
         hint = "a name stands for parts of one View, of one form; use two names"
     elif isinstance(a, ObjTy | FunctionTy) and isinstance(b, ObjTy | FunctionTy):
@@ -137,3 +137,8 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
         hint = "use two variables"
     own = loc.name(name)
     raise type_fault(loc, f"'{own}' is {a} in one place and {b} in another", hint)
+
+
+def _have_one_form(a: TupleTy, b: TupleTy) -> bool:
+    """Whether two tuples can be joined item by item, and records are of one class."""
+    return len(a.items) == len(b.items) and a.own is b.own

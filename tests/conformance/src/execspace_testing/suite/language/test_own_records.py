@@ -56,13 +56,19 @@ class Dual(es.Record):
     def zero(cls):
         return cls(0.0)
 
+    half = 0.5
+
+    @classmethod
+    def eight(cls):
+        return cls.variable(4.0) + type(cls.zero())(4.0)
+
 
 class Narrow(es.Record):
     """Fields of other types: what is stored in them is converted as in Views."""
 
     x: es.float32
     n: es.int16 = 2
-    yes: es.bool_ = True
+    yes: es.bool_ = 3  # which is True
 
     def __add__(self, other):
         return Narrow(self.x + other.x, self.n + other.n, not self.yes)
@@ -72,7 +78,7 @@ class Pair(es.Record):
     """Records within records, and an equality of its own."""
 
     left: Narrow
-    right: Narrow = Narrow(1.5, -1)
+    right: Narrow = (1.5, -1, 1)
 
     def __add__(self, other):
         return Pair(self.left + other.left, right=other.right + self.right)
@@ -137,7 +143,9 @@ def test_methods_properties_and_functions_of_the_class(space):
     def kernel(i, x, y, n):
         y[i] = twice(x[i].power(3)) + x[i].power(2, scale=w) + Dual.variable(1.5)
         if x[i].is_constant:
-            y[i] = y[i].zero()
+            y[i] = y[i].zero() + y[i].eight() * x[i].half
+        if isinstance(x[i], (int, float)) or not isinstance(x[i], (Dual, Narrow)):
+            y[i] = "never" + 1
         n[i] = y[i].power(n=1).is_constant
 
     w = 0.25
@@ -297,6 +305,43 @@ def test_a_class_of_the_same_name_is_another_one(space):
         assert x[1].x == 2.0 * factor
 
 
+def test_a_class_that_is_made_anew_takes_what_is_read_from_elsewhere(space, tmp_path):
+    """As in a notebook: arrays that there are keep the class that made them."""
+
+    def made(more):
+        class Counter(es.Record):
+            n: es.int64
+
+            def __add__(self, other):
+                return Counter(self.n + other.n + more)
+
+        return Counter
+
+    def kernel(i, x):
+        x[i] = x[i] + x[i]
+
+    old = np.ones(2, made(0).dtype)
+    np.save(tmp_path / "old.npy", old)
+    made(100)
+    read = np.load(tmp_path / "old.npy")
+    for array, expected in ((old, 2), (read, 102)):
+        es.parallel_for(es.RangePolicy(2, space=space), kernel, es.InOut(array))
+        assert array["n"].tolist() == [expected] * 2
+
+
+def test_records_within_tuples_are_joined(space):
+    class Both(es.Reducer):
+        identity = (Dual(0.0), 0)
+
+        @staticmethod
+        def join(a, b):
+            return a[0] + b[0], max(a[1], b[1])
+
+    x = es.array(duals(5), space=space)
+    found = es.parallel_reduce(es.RangePolicy(5, space=space), lambda i: (x[i], i), reducer=Both)
+    assert type(found[0]) is Dual and found == (Dual(-2.5, 4.0), 4)
+
+
 def subtract(i, x):
     x[i] = x[i] - x[i]
 
@@ -342,7 +387,35 @@ def element_of_a_choice(i, x):
     x[i] = q
 
 
+def classes_on_two_paths(i, x):
+    def chosen(i):
+        if i:
+            return Dual(1.0)
+        return Other(1.0)
+
+    x[i].value = chosen(i).value
+
+
+def classes_of_a_variable(i, x):
+    q = Dual(1.0)
+    if i:
+        q = Other(1.0)
+    x[i].value = q.value
+
+
+def classes_of_a_choice(i, x):
+    x[i].value = (Dual(1.0) if i else Other(1.0)).value
+
+
+class Other(es.Record):
+    value: es.float64
+    slope: es.float64 = 0.0
+
+
 REFUSED = {
+    classes_on_two_paths: "this path returns record Other, another returns record Dual",
+    classes_of_a_variable: "'q' is record Dual in one place and record Other in another",
+    classes_of_a_choice: "cannot choose between record Dual and record Other",
     subtract: "'-' is not defined for record Dual and record Dual",
     negate: "'-' is not defined for record Narrow",
     store_number: "cannot store Python float into record Dual",
