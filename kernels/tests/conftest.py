@@ -1,6 +1,12 @@
-"""Matrices that the tests of sparse functions go through."""
+"""Matrices that the tests of sparse functions go through.
+
+TEST_MATRICES=a.mtx:b.mtx.gz adds files of the Matrix Market to them, on all spaces.
+"""
 
 from __future__ import annotations
+
+import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -65,6 +71,16 @@ MATRICES = {
 }
 
 
+def read(path):
+    """A file of the Matrix Market, as float64."""
+    found = sparse.csr_array(pytest.importorskip("scipy.io").mmread(path, spmatrix=False))
+    return found if found.dtype.kind == "c" else found.astype(np.float64)
+
+
+GIVEN = [p for p in os.environ.get("TEST_MATRICES", "").split(os.pathsep) if p]
+MATRICES |= {path: partial(read, path) for path in GIVEN}
+
+
 @pytest.fixture(params=MATRICES)
 def matrix(request):
     """A matrix of SciPy, of float64."""
@@ -83,7 +99,7 @@ def on_the_space(request):
 
 # What runs everywhere, and of the rest what runs on `serial`; all of it with -m ''.
 EVERYWHERE = {
-    "matrix": ("grid", "nothing"),
+    "matrix": ("grid", "nothing", *GIVEN),
     "dtype": (np.float64,),
     "mode": ("H",),
     "way": ("as it is",),
@@ -92,7 +108,7 @@ EVERYWHERE = {
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
 MOST = {"serial": 12, "openmp": 2, "opencl": 1, "oracle": 2}
-ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide")}
+ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide", *GIVEN)}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,6 +120,8 @@ def pytest_collection_modifyitems(items):
         if "kernels/tests" not in item.path.as_posix() or "space" not in params:
             continue
         known = ON_SERIAL if params["space"] == "serial" else EVERYWHERE
+        if params.get("matrix") in GIVEN and params.get("dtype", np.float64) is np.float64:
+            continue
         is_long = params["space"] == "oracle" and params.get("name") == "gmres"
         if is_long or any(params.get(n, some[0]) not in some for n, some in known.items()):
             item.add_marker(pytest.mark.exhaustive)
