@@ -169,6 +169,13 @@ class NoZero(es.Record):
 class NoProduct(es.Record):
     x: es.float64
 
+    def __add__(self, other):
+        return NoProduct(self.x + other.x)
+
+
+class NoSum(es.Record):
+    x: es.float64
+
 
 def test_what_is_refused():
     n = Numbers(6, 6, 5)
@@ -182,6 +189,16 @@ def test_what_is_refused():
         sparse.spmv(n.matrix, es.array(n.vector(6)), out=es.zeros(6))
     with pytest.raises(MatrixError, match="algorithm='stream' is for numbers"):
         sparse.spmv(n.matrix, es.array(n.vector(6)), algorithm="stream")
+    ways = sparse.CrsMatrix(*parts, es.full(n.matrix.nnz, Tropical(1.0, True)), (6, 6))
+    ends = es.full(6, Tropical(0.0, True))
+    for lacks, method in (
+        (lambda: sparse.spmv(ways, ends, alpha=2.0), "__rmul__"),
+        (lambda: sparse.spmv(ways, ends, mode="C"), "conjugate"),
+        (lambda: sparse.spadd(ways, ways, beta=2.0), "__rmul__"),
+        (lambda: sparse.CrsMatrix(*parts, es.full(n.matrix.nnz, NoSum(1.0)), (6, 6)), "__add__"),
+    ):
+        with pytest.raises(MatrixError, match=method):
+            lacks()
     b = es.array(n.vector(6))
     for numbers_only in (
         lambda: sparse.sptrsv(n.matrix, b), lambda: sparse.ilu_symbolic(n.matrix),

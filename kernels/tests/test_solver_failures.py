@@ -114,3 +114,22 @@ def test_what_is_refused(space):
             cg(A, right, out=out)
         with pytest.raises(es.ViewError, match="expected real numbers"):
             solvers.prepare("cg", A, b).solve(right)
+
+
+def test_what_an_iteration_only_believes_has_not_converged():
+    """Of a singular matrix, and with rounding that comes from a far initial guess."""
+    singular = scipy_sparse.csr_array(np.diag([1.0, 0.0, 2.0]))
+    found = solvers.gmres(singular, np.array([1.0, 1.0, 2.0]), space="serial")
+    assert not found.converged
+    assert "b - A x is not what the iteration made" in found.reason
+    n = 40
+    bands = [np.full(n, 2.5), -np.ones(n - 1), -np.ones(n - 1)]
+    S = scipy_sparse.csr_array(scipy_sparse.diags_array(bands, offsets=[0, 1, -1]))
+    b, x0 = np.ones((n, 2)), np.zeros((n, 2))
+    x0[:, 1] = 1e20
+    found = solvers.cg(S, b, x0=x0, space="serial")
+    assert found.reasons[0] == "converged"
+    assert not found.converged
+    again = solvers.cg(S, b, x0=found.x, space="serial")
+    assert again.converged
+    assert np.linalg.norm(S @ again.x.to_numpy() - b) < 1e-6 * np.linalg.norm(b)

@@ -246,3 +246,20 @@ def test_more_columns_than_memory():
         es.deep_copy(A.values, 1.0)
         assert sparse.spgemm_numeric(handle, A, B, D) is D
         assert D.values.to_numpy().tolist() == [7.0, 3.0, 4.0, 1.0, 5.0, 3.0, 4.0]
+
+
+def test_all_is_computed_in_the_type_of_the_result():
+    """Of numbers of two types, and of columns that come twice."""
+
+    def one(value, dtype):
+        return sparse.CrsMatrix([0, 1], [0], np.array([value], dtype), shape=(1, 1))
+
+    elements = np.array([1.0, 1e-8, -1.0], np.float32)
+    twice = sparse.CrsMatrix([0, 3], [0, 0, 0], elements, shape=(1, 1))
+    with es.use_space("serial"):
+        product = sparse.spgemm(one(1.0, np.float64), twice, vendor=False).to_numpy()
+        assert product == np.float64(np.float32(1e-8))
+        narrow, wide = one(3.0, np.float32), one(1.0, np.float64)
+        assert abs(sparse.spgemm_jacobi(narrow, wide, 0.1).to_numpy() - 0.9) < 1e-15
+        found = sparse.spadd(one(1.0, np.float32), one(0.0, np.float64), alpha=0.1, vendor=False)
+        assert found.to_numpy() == 0.1

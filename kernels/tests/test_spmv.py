@@ -229,3 +229,20 @@ def test_explain_tells_the_algorithm_and_why(space):
     assert again.decisions == told.decisions
     with pytest.raises(execspace_kernels.MatrixError, match="cannot be called"):
         execspace_kernels.explain(A)
+
+
+def test_products_that_come_again_look_at_where_elements_lie():
+    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 3.0], shape=(2, 2))
+    x = es.array([1.0, 2.0], memory=es.HOST)
+    apart = np.zeros((2, 3))[:, 0]
+    at_one_place = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (0,))
+    overlapping = np.lib.stride_tricks.as_strided(np.zeros(3), (2, 2), (8, 8))
+    for _ in range(2):
+        sparse.spmv(A, x, out=apart, space="serial")
+        assert apart.tolist() == [4.0, 6.0]
+        with pytest.raises(es.ViewError, match="lie at one place"):
+            sparse.spmv(A, x, out=at_one_place, space="serial")
+        with pytest.raises(es.ViewError, match="lie at one place"):
+            sparse.spmv(A, np.ones((2, 2)), out=overlapping, space="serial")
+        with pytest.raises(MatrixError, match=r"beta=.*expected a number"):
+            sparse.spmv(A, x, out=apart, beta=np.array([1.0, 2.0]), space="serial")

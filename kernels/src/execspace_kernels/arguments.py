@@ -104,7 +104,7 @@ def result(
     if isinstance(out, list | tuple):
         raise es.ViewError(f"{what}: out is a {type(out).__name__}; expected a View or an array.")
     view = as_view(out, f"{what}: out")
-    if view.size and any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)):
+    if view.size and _lie_at_one_place(view):
         raise es.ViewError(
             f"{what}: out is View '{view.label}', whose elements lie at one place, strides "
             f"{view.strides}; expected one place for each."
@@ -116,6 +116,16 @@ def result(
     if view.is_readonly:
         raise es.ViewError(f"{what}: out is View '{view.label}', which is read-only.")
     return view
+
+
+def _lie_at_one_place(view: es.View) -> bool:
+    """Whether elements of a View may share memory, by its strides."""
+    reach = 1
+    for stride, n in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True)):
+        if n > 1 and stride < reach:
+            return view.layout == "stride"  # a layout of one's own has no strides
+        reach += stride * (n - 1)
+    return False
 
 
 def check_apart(what: str, out: es.View, **others: es.View) -> None:

@@ -20,7 +20,7 @@ from .method import Callback, Method
 from .operators import as_operand, operator_of, views_of
 from .polynomial import ChebyshevIteration, checked_bounds
 from .residuals import MinimalResiduals
-from .solution import REASONS, RUNNING, STOPPED, Solution
+from .solution import CONVERGED, FALSE, REASONS, RUNNING, STOPPED, Solution
 from .stabilized import StabilizedGradients
 
 __all__ = ["METHODS", "Handle", "prepare", "right_side"]
@@ -34,6 +34,7 @@ METHODS: dict[str, type[Method]] = {
 _OPTIONS = {"gmres": "restart", "chebyshev": "bounds"}
 _EVERY = 10  # iterations that a device does between two looks of the host
 _MOST, _LEAST = 10_000, 10  # iterations, if nothing is said
+_TIMES = 10  # the tolerance, which ||b - A x|| may be in the end
 _COLUMNS = 1024  # of b: their sums are arrays on the stacks of threads
 
 
@@ -236,13 +237,40 @@ class Handle:
         solver, state = self._solver, self._solver.state
         state.clear(most)
         solver.begin(b, x0, *limits)
-        status = solver.run(most, every, callback)
+        status = np.array(solver.run(most, every, callback))
+        threshold = state.threshold.to_numpy().astype(np.float64) * state.back.to_numpy()
+        self._look(b, status, threshold)
         count = state.count.to_numpy().astype(np.int64)
         history = state.history[: int(count.max()) + 1].to_numpy().astype(np.float64)
         return (
-            np.where(status == RUNNING, STOPPED, status), count, history,
-            state.threshold.to_numpy().astype(np.float64) * state.back.to_numpy(),
-        )  # fmt: skip
+            np.where(status == RUNNING, STOPPED, status),
+            count,
+            history,
+            threshold,
+        )
+
+    def _look(self, b: es.View, status: Any, threshold: Any) -> None:
+        """Look at b - A x of columns that are done, which the iteration only believes to know."""
+        done = np.flatnonzero(status == CONVERGED)
+        if not done.size or not self.shape[0]:
+            return
+        solver = self._solver
+        x, q = solver.x.own, solver.q.own
+        self._A(x, q)
+        least = float(np.sqrt(np.finfo(self.dtype).eps))
+        every = es.RangePolicy(self.shape[0], space=self.space)
+        for j in done:
+            right, found = (b, q) if b.rank == 1 else (b[:, j], q[:, j])
+            peaks = es.parallel_reduce(every, _peaks, right, found, reducer=(es.Max, es.Max))
+            most = float(max(peaks))
+            if most == 0 or most != most:
+                continue
+            squares = es.parallel_reduce(
+                every, _squares, right, found, most, reducer=(es.Sum, es.Sum)
+            )
+            left, own = (most * float(np.sqrt(s)) for s in squares)
+            if not left <= max(_TIMES * threshold[j], least * own):
+                status[j] = FALSE
 
     def _told(self, x: es.View, parts: list[tuple[Any, ...]]) -> Solution:
         status: Any
@@ -367,3 +395,13 @@ def _tolerance(value: Any, what: str) -> float:
     if not 0 <= value < np.inf:
         raise MatrixError(f"{what}={value!r}; expected 0 or more.")
     return float(value)
+
+
+def _peaks(i: int, b: Any, q: Any) -> Any:
+    return abs(b[i] - q[i]), abs(b[i])
+
+
+def _squares(i: int, b: Any, q: Any, most: Any) -> Any:
+    left = abs(b[i] - q[i]) / most
+    own = abs(b[i]) / most
+    return left * left, own * own

@@ -69,8 +69,10 @@ def as_operand(A: Any) -> Any:
         if getattr(A, "format", None) == "bsr" and hasattr(A, "indptr"):
             return sparse.as_bsr(A)
         return sparse.as_crs(A)
-    except MatrixError:  # `operator_of` tells what is expected
-        return A
+    except MatrixError:
+        if getattr(A, "format", None) is not None:  # a matrix, of elements that it cannot be of
+            raise
+        return A  # `operator_of` tells what is expected
 
 
 def views_of(A: Any) -> list[es.View]:

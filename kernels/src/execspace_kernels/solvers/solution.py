@@ -14,7 +14,16 @@ __all__ = ["REASONS", "RUNNING", "Solution"]
 
 # What the status of a column says; kernels compare with these numbers.
 RUNNING, CONVERGED, STOPPED = 0, 1, 2
-NOT_FINITE, INDEFINITE, INDEFINITE_M, LOST, STAGNANT, SINGULAR, TINY = 3, 4, 5, 6, 7, 8, 9
+NOT_FINITE, INDEFINITE, INDEFINITE_M, LOST, STAGNANT, SINGULAR, TINY, FALSE = (
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+)
 REASONS = {
     CONVERGED: "converged",
     STOPPED: "not converged: max_iterations reached",
@@ -24,6 +33,8 @@ REASONS = {
     LOST: "breakdown: rho = 0, the residual is orthogonal to the first one",
     STAGNANT: "breakdown: omega = 0, the residual cannot be made smaller along A r",
     SINGULAR: "breakdown: the Krylov space is exhausted, so the matrix is singular",
+    FALSE: "not converged: b - A x is not what the iteration made of it; the matrix is singular, "
+    "or rounding has grown from a large x0, so begin again from this x",
     TINY: "breakdown: the squares of products with A underflow; multiply A by some factor",
 }
 

@@ -52,7 +52,8 @@ def cg(
         positive definite.
     rtol, atol : float
         A column is done when ||r|| <= max(rtol ||b||, atol). r is what the iteration makes of it;
-        ||b - A x|| may differ from it by rounding.
+        ||b - A x||, which is computed once in the end, may differ from it by rounding. If it is
+        more than ten times that, and than sqrt(eps) ||b||, the column has not converged.
     max_iterations : int, optional
         10 n if not given, at least 10 and at most 10000.
     callback : callable, optional

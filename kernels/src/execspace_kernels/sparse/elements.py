@@ -70,7 +70,14 @@ def name_of(dtype: np.dtype[Any]) -> str:
 def check_elements(elements: es.View) -> None:
     """MatrixError for what are neither floating-point numbers nor records with operators."""
     if is_record(elements.dtype):
-        zero(elements.dtype)
+        nothing = zero(elements.dtype)
+        try:
+            nothing + nothing
+        except TypeError:
+            raise MatrixError(
+                f"values are records {name_of(elements.dtype)}, which have no '+'; define __add__ "
+                f"in the class."
+            ) from None
     elif elements.dtype.kind not in "fc":
         raise MatrixError(
             f"values are of {elements.dtype}; expected real or complex floating-point numbers, or "
@@ -95,6 +102,14 @@ def check_numbers(what: str, A: Any) -> None:
             f"{what}: the matrix is of records, {name_of(A.dtype)}; expected numbers. Of records "
             f"there are spmv, spadd, spgemm, transpose, sort, sort_and_merge, diagonal, parts and "
             f"stacks."
+        )
+
+
+def check_method(what: str, dtype: np.dtype[Any], option: str, method: str) -> None:
+    """MatrixError for records whose class lacks a method that an option of a call needs."""
+    if is_record(dtype) and getattr(dtype.type, method) == getattr(np.void, method):
+        raise MatrixError(
+            f"{what}: {option} of records {name_of(dtype)}, whose class has no {method}; define it."
         )
 
 

@@ -221,10 +221,13 @@ def merged_graph(
     return merged_keys(keys, shape, graph.entries.dtype, graph.row_map.dtype, space)
 
 
-def sums_of(values: es.View, order: es.View, starts: es.View, space: es.ExecutionSpace) -> es.View:
-    """The values of a merged graph."""
+def sums_of(
+    values: es.View, order: es.View, starts: es.View, space: es.ExecutionSpace, wide: Any
+) -> es.View:
+    """The values of a merged graph; numbers are added in a wider type."""
     n = starts.shape[0] - 1
-    sums = es.View(n, values.dtype, label="values", space=space, initialize=False)
+    kind = values.dtype if is_record(values.dtype) or is_record(wide) else wide
+    sums = es.View(n, kind, label="values", space=space, initialize=False)
     every = es.RangePolicy(n, space=space)
     es.parallel_for(every, _sum_in_order, values, order, starts, sums, label="sums of entries")
     return sums
@@ -348,7 +351,7 @@ def _merge(
 
 
 def _sum_in_order(k: int, values: Any, order: Any, starts: Any, sums: Any) -> None:
-    total = values.dtype.type(0)
+    total = sums.dtype.type(0)
     for t in range(starts[k], starts[k + 1]):
         total += values[order[t]]
     sums[k] = total

@@ -19,7 +19,7 @@ from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
 from .crs import CrsMatrix, StaticCrsGraph
-from .elements import dtype_of_sum, how_to_scale, is_record, scaled, zero_of
+from .elements import check_method, dtype_of_sum, how_to_scale, is_record, scaled, zero_of
 from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import keys_of, merged_keys, offsets_for, row_numbers, summed
@@ -96,8 +96,9 @@ def spadd(
     )
     es.parallel_for(
         es.RangePolicy(A.shape[0], space=where), _merge, A.row_map, A.entries, A.values, B.row_map,
-        B.entries, B.values, row_map, entries, values, A.shape[1], alpha, beta,
-        how_to_scale(values.dtype, alpha, beta), label="spadd merge",
+        B.entries, B.values, row_map, entries, values, A.shape[1],
+        *_factors(values.dtype, alpha, beta), how_to_scale(values.dtype, alpha, beta),
+        label="spadd merge",
     )  # fmt: skip
     graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
     return CrsMatrix.of(graph.pending(), values)
@@ -106,9 +107,16 @@ def spadd(
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
     dtype = dtype_of_sum(A.dtype, B.dtype, "spadd")
     if is_record(dtype):
+        if how_to_scale(dtype, alpha, beta) != "plain":
+            check_method("spadd", dtype, "alpha or beta", "__rmul__")
         return dtype
     complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
     return np.result_type(dtype, *complexes)
+
+
+def _factors(dtype: np.dtype[Any], *numbers: Any) -> tuple[Any, ...]:
+    """alpha and beta in the type of the sum, in which all is computed."""
+    return numbers if is_record(dtype) else tuple(map(dtype.type, numbers))
 
 
 def spadd_symbolic(
@@ -260,7 +268,8 @@ def spadd_numeric(
     kernel = _add if handle.algorithm == "merge" else _add_sorted
     es.parallel_for(
         es.RangePolicy(handle.graph.nnz, space=handle.space), kernel, *handle._parts, A.values,
-        B.values, C.values, alpha, beta, how_to_scale(C.dtype, alpha, beta), label="spadd",
+        B.values, C.values, *_factors(C.dtype, alpha, beta), how_to_scale(C.dtype, alpha, beta),
+        label="spadd",
     )  # fmt: skip
     return C
 

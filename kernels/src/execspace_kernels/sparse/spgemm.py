@@ -104,7 +104,7 @@ class SpGemmHandle:
         values = B.values
         if self._merged is not None:
             _, order, starts = self._merged
-            values = sums_of(values, order, starts, self.space)
+            values = sums_of(values, order, starts, self.space, C.dtype)
         self._sum_all(A.values, values, C.values, own, omega, how)
 
     def __repr__(self) -> str:
@@ -421,7 +421,7 @@ def spgemm_jacobi(
             raise MatrixError(
                 f"spgemm_jacobi: the diagonal of A is 0 in row {bad}; expected no zeros."
             )
-    handle.run(A, B, C, own, omega, "jacobi")
+    handle.run(A, B, C, own, C.dtype.type(omega), "jacobi")  # computed in the type of C
     return C
 
 

@@ -39,6 +39,7 @@ from .bsr import BsrMatrix
 from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
 from .crs import CrsMatrix
 from .elements import (
+    check_method,
     conjugated,
     dtype_of_product,
     how_to_scale,
@@ -161,6 +162,10 @@ def spmv(
         names = "the_values", "row_map", "entries"
         check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
     how, conj = _how(A, source, alpha, beta), "yes" if mode in ("C", "H") else "no"
+    if is_record(dtype) and how in ("set", "add"):
+        check_method("spmv", dtype, "alpha or beta", "__rmul__")
+    if conj == "yes":
+        check_method("spmv", A.dtype, f"mode {mode!r}", "conjugate")
     ours = partial(_launch, algorithm, A, source, y, flipped, where, how, conj)
     library = None
     if isinstance(A, CrsMatrix):
@@ -204,7 +209,7 @@ def _repeated(
         elif type(out) is not es.View:
             return None
         ready = A._ready.get(_key(A, x, y, alpha, beta, mode, algorithm, vendor, space))
-    except TypeError:  # something that has no hash, which is refused later
+    except (TypeError, ValueError):  # no number, or without a hash, which is refused later
         return None
     if ready is None or (out is not None and meets(y, (x, *_parts(A)))):
         return None
@@ -250,8 +255,14 @@ def _key(
     """What the launch of a product depends on."""
     return (
         mode, algorithm, vendor, es.default_space() if space is None else space, A.values.type,
-        x.type, x.shape, y.type, y.shape, type(alpha), type(beta), _how(A, x, alpha, beta),
+        x.type, x.shape, y.type, y.shape, _strides(y), type(alpha), type(beta),
+        _how(A, x, alpha, beta),
     )  # fmt: skip
+
+
+def _strides(y: es.View) -> tuple[int, ...] | None:
+    """Those that the type does not tell: elements may lie at one place, which is refused."""
+    return y.strides if y.layout == "stride" else None
 
 
 def _how(A: Any, x: es.View, alpha: Any, beta: Any) -> str:
