@@ -153,10 +153,7 @@ def check_takes(what: str, out: es.View, dtype: np.dtype[Any]) -> None:
 
 def overlap(a: es.View, b: es.View) -> bool:
     """Whether the bytes between the ends of two Views meet; they may lie between each other."""
-    if a.memory_space is not b.memory_space or not a.size or not b.size:
-        return False
-    (low, high), (begin, end) = _ends(a), _ends(b)
-    return low < end and begin < high
+    return meets(a, (b,))
 
 
 def meets(out: es.View, others: Iterable[es.View]) -> bool:

@@ -129,23 +129,18 @@ class ModuleTyper:
 
     def layout(self, key: str, layout: Layout) -> Captured:
         """Definition of the function of a layout."""
-        scope = scope_of(layout.offset)
-        assert scope is not None
-        captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
-        names = Names(scope.fn, frozenset(scope.bound), captures, {})
         known = self._layouts.get(key)
         if known is None:
-            known = self._layouts[key] = Captured(scope, names, "")
+            scope = scope_of(layout.offset)
+            assert scope is not None
+            known = self._layouts[key] = _read_once(scope)
         return known
 
     def method(self, function: FunctionType) -> Captured:
         """Definition of a method of a class of records."""
         known = self._methods.get(function)
         if known is None:
-            scope = Scope(function, {})
-            captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
-            names = Names(function, frozenset(), captures, {})
-            known = self._methods[function] = Captured(scope, names, "")
+            known = self._methods[function] = _read_once(Scope(function, {}))
         return known
 
     def nested(self, function: hir.Function) -> Nested:
@@ -245,6 +240,12 @@ class ModuleTyper:
             return self.helper(definition, function, pairs, loc), function.loc
         except Fault as fault:
             raise fault.called(loc) from None
+
+
+def _read_once(scope: Scope) -> Captured:
+    """Definition of a function that a type brings: what it reads from outside is read now."""
+    captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
+    return Captured(scope, Names(scope.fn, frozenset(scope.bound), captures, {}), "")
 
 
 def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
