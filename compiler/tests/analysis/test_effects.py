@@ -29,13 +29,46 @@ def test_an_atomic_step_reads_and_writes():
     assert (found.written, found.read) == ({0}, {0})
 
 
-def test_a_view_that_a_helper_gets_counts_as_both():
-    @es.function
-    def put(view, i):
-        view[i] = 1.0
+@es.function
+def put(view, i, value):
+    view[i] = value
 
-    found = effects(lambda i, x: put(x, i), x)
-    assert (found.written, found.read) == ({0}, {0})
+
+@es.function
+def put_row(view, i, value):
+    put(view[i, :], 0, value)
+
+
+@es.function
+def get(view, i):
+    return view[i]
+
+
+@es.function
+def get_twice(view, i):
+    return get(view, i) + get(view, i)
+
+
+def test_a_view_that_a_helper_gets_counts_as_read_and_as_written_where_it_is_stored_into():
+    """By the helper itself, by one that it calls, through a row; in kernels of teams, too."""
+
+    def body(i, x, y, A):
+        put(y, i, get_twice(x, i))
+        put_row(A, i, get(x, 0))
+
+    assert effects(body, x, y, A) == effects(body, x, y, A)
+    assert effects(body, x, y, A).written == {1, 2}
+    assert 0 in effects(body, x, y, A).read
+    assert effects(lambda i, x: put(x, i, 1.0), x).written == {0}
+    assert effects(lambda i, x: get_twice(x, i), x, reducer=es.Sum, pattern="reduce").written == (
+        frozenset()
+    )
+
+    def of_teams(team, x, y):
+        put(y, team.league_rank, get_twice(x, team.team_rank))
+
+    policy = es.TeamPolicy(4, 1, space="oracle")
+    assert effects(of_teams, x, y, policy=policy).written == {1}
 
 
 def test_captured_views_and_results_come_after_the_arguments():

@@ -30,7 +30,7 @@ def effects_of(lowered: Lowered) -> Effects:
         elif isinstance(e, ir.Call):
             read |= {a.name for a in e.args if isinstance(a, ir.Var)}
     read |= {s.view.name for s in ir.walk_statements(body.body) if isinstance(s, ir.Atomic)}
-    written = {named[name] for name in ir.written_views(body) if name in named}
+    written = {named[name] for name in lowered.written if name in named}
     out = range(arguments, arguments + len(lowered.spec.out))
     return Effects(
         written=frozenset(written).union(out),

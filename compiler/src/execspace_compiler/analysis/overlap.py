@@ -21,7 +21,7 @@ def written_pairs(lowered: Lowered, patterns: Sequence[str]) -> list[tuple[ir.Va
     """
     if lowered.spec.pattern not in patterns:
         return []
-    written = ir.written_views(lowered.body)
+    written = lowered.written
     arguments = lowered.body.parameters[lowered.leading :]
     views = [p for p in arguments if isinstance(p.type, ViewTy)]
     return [

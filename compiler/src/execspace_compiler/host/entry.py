@@ -276,7 +276,7 @@ class Entry:
 
     def _overlap(self, e: Expressions, arguments: list[Argument]) -> str:
         """Whether a View that is written overlaps another one; without branches."""
-        written = ir.written_views(self.lowered.body)
+        written = self.lowered.written
         pairs = pairs_to_check(self.lowered, disjoint_patterns(self.lowered))
         either = dict.fromkeys(v for pair in pairs for v in pair)
         views = sorted(either, key=lambda view: view.name not in written)

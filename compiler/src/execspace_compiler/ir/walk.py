@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .expressions import Beyond, Call, Expr, Load, LoadAt, Op, Select, Var
@@ -234,14 +235,35 @@ def outcome(op: str, old: Expr, value: Expr, type: Scalar) -> Expr:
     return Op(name, (old, value), type)
 
 
-def written_views(function: Function) -> frozenset[str]:
-    """View parameters that a function may store into, itself or through a helper."""
+def written_views(function: Function, helpers: Iterable[Function] = ()) -> frozenset[str]:
+    """View parameters that a function may store into, itself or through a helper.
+
+    Parameters
+    ----------
+    helpers : iterable of Function
+        Those that it may call, each after the ones that it calls; one that is missing may store
+        into all Views that it is given.
+    """
+    known: dict[str, frozenset[int]] = {}
+    for helper in helpers:
+        names = _written(helper, known)
+        known[helper.name] = frozenset(
+            n for n, p in enumerate(helper.parameters) if p.name in names
+        )
+    return _written(function, known)
+
+
+def _written(function: Function, helpers: Mapping[str, frozenset[int]]) -> frozenset[str]:
     statements = walk_statements(function.body)
     names = {s.view.name for s in statements if isinstance(s, Store | Atomic) and writes(s)}
     for e in walk_expressions(function.body):
         if isinstance(e, Call):
-            passed = (a for a in e.args if isinstance(a, Var) and isinstance(a.type, ViewTy))
-            names |= {a.name for a in passed if isinstance(a.type, ViewTy) and not a.type.readonly}
+            stored = helpers.get(e.function)
+            for n, a in enumerate(e.args):
+                is_view = isinstance(a, Var) and isinstance(a.type, ViewTy) and not a.type.readonly
+                if is_view and (stored is None or n in stored):
+                    assert isinstance(a, Var)
+                    names.add(a.name)
     return frozenset(names)
 
 

@@ -22,7 +22,6 @@ from execspace import ExecutionSpace, Kernel, LaunchSpec, profiling
 from ..analysis.effects import effects_of
 from ..codegen.cfamily.lookback import scratch_bytes
 from ..codegen.cfamily.states import ROWS, SLOT
-from ..ir import written_views
 from ..mapping.variant import Variant
 from ..teams.scratch_sizes import Sizes
 from .call_builder import CallBuilder
@@ -222,7 +221,7 @@ class DeviceLaunch(ABC, Generic[P]):
     def written(self) -> frozenset[int]:
         """Arguments that are Views into which the kernel may store; those of `out` are last."""
         parameters = self.lowered.body.parameters[self.lowered.leading :]
-        names, inputs = written_views(self.lowered.body), len(self.spec.arguments)
+        names, inputs = self.lowered.written, len(self.spec.arguments)
         views = self.entry.buffers
         return frozenset(n for n in views if n >= inputs or parameters[n].name in names)
 

@@ -354,7 +354,7 @@ class TeamPlan(HostTeamSizes, OraclePlan):
         team = Team(self, bounds[1], self.team_size_recommended(bounds, inputs))
         values = self.values(inputs)
         parameters = self.lowered.body.parameters[self.lowered.leading :]
-        written = ir.written_views(self.lowered.body)
+        written = self.lowered.written
         views = {n: v for n, v in enumerate(values) if isinstance(v, Checked)}
         changed = [v.array for n, v in views.items() if parameters[n].name in written]
         names = names_of(self.lowered)

@@ -90,7 +90,7 @@ def _tests_after(lowered: Lowered, helpers: dict[str, ir.Function]) -> tuple[ir.
         return ()
     tests = FailurePredicates(lowered.body, helpers, True).functions() or ()
     read = {name for t in tests for name in read_by(ir.walk_expressions(t.body))}
-    return () if read & ir.written_views(lowered.body) else tests
+    return () if read & lowered.written else tests
 
 
 def _reporting(s: Stmt) -> Stmt:

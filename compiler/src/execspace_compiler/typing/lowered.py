@@ -73,6 +73,11 @@ class Lowered:
         return self.functions[-1]
 
     @property
+    def written(self) -> frozenset[str]:
+        """View parameters of the body that a call may store into, itself or through a helper."""
+        return ir.written_views(self.body, self.functions[:-1])
+
+    @property
     def asserts(self) -> bool:
         """Whether an assertion of the kernel, or of a helper, may fail in it."""
         return any(isinstance(s, ir.Fail) for s in ir.walk_statements(self.body.body))

@@ -140,7 +140,7 @@ class Entries:
     @cached_property
     def written(self) -> frozenset[str]:
         """Views that the kernel may store into."""
-        return ir.written_views(self.lowered.body)
+        return self.lowered.written
 
     @property
     def has_status(self) -> bool:
