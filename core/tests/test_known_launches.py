@@ -274,6 +274,8 @@ CASES |= {
     "function of a library": renamed("helper", "helped", abs, math.sqrt),
     "another class": renamed("kind", "library", float, int),
     "constant of a helper": renamed("g", "helped", 1.5, 2.5),
+    "identity of a reducer": renamed("identity", "joined", 0.0, 1.0, of=lambda m: m.Joined),
+    "constant of a join": renamed("g", "joined", 1.5, 2.5),
     "constant of another module": renamed(
         "scale", "helped_from_outside", 2.0, 3.0, of=lambda m: m.other
     ),
@@ -407,6 +409,13 @@ def a_name_that_tests_might_have(m, x, s):
 
 
 @case
+def join_of_a_reducer(m, x, s):
+    yield "for", 3, m.joined, (x,)
+    m.Joined.join = staticmethod(m.less)
+    yield "for", 3, m.joined, (x,)
+
+
+@case
 def reducer_of_no_module(m, x, s):
     names = {"es": es, "__name__": "builtins"}
     exec("class R(es.Reducer):\n    identity = 0.0\n    def join(a, b): return a + b", names)
@@ -523,6 +532,9 @@ MUTATIONS = {
     "shadows in another module": (lambda: without("'"), ["shadowed_in_another_module"]),
     "pattern": (lambda: without("_execspace_pattern"), ["pattern"]),
     "reducer": (lambda: without("_execspace_reducer"), ["reducer"]),
+    "captured reducers": (
+        lambda: without(r"_execspace_c\d+\("),
+        ["identity of a reducer", "join_of_a_reducer", "constant of a join"]),
     "out": (lambda: without("_execspace_out is"), ["out"]),
     "type of out": (lambda: without(r"_execspace_out\.type"), ["type of out"]),
     "names of tests": (

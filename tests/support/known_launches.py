@@ -179,6 +179,12 @@ def swapped(a, b):
     return kernel
 def many(team, x): x[team.league_rank] = g
 def plane(i, j, x): x[i] = j
+class Joined(es.Reducer):
+    identity = 0.0
+    @staticmethod
+    def join(a, b): return a + b * g
+def less(a, b): return a - b
+def joined(i, x): x[i] = es.parallel_reduce(i, plain, reducer=Joined)
 """
 
 
@@ -211,5 +217,5 @@ def code_of(text):
 
 FOR = (
     "plain number numbers objects view views attributes in_module library named_library helped "
-    "recursive helped_from_outside view_of_another_module"
+    "recursive helped_from_outside view_of_another_module joined"
 ).split()  # fmt: skip

@@ -286,7 +286,15 @@ class _Test:
         if _never_changes(value):
             self.tests.append(f"{name} is {self.constant(value)}")
             return constant_tag(value)
+        if isinstance(value, type) and issubclass(value, Reducer):
+            return self._reducer_class(name, value)
         return self._function(name, value, seen)
+
+    def _reducer_class(self, name: str, value: type) -> object:
+        """Tag of a class of reducers, which is compared whole: its attributes may change."""
+        tag = constant_tag(value)
+        self.tests.append(f"{self.constant(constant_tag)}({name}) == {self.constant(tag)}")
+        return tag
 
     def _function(self, name: str, value: Any, seen: tuple[CodeType, ...]) -> object:
         """Tag of a function without values of its own but those of names of its module."""

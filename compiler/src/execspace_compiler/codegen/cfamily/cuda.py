@@ -36,6 +36,7 @@ CUDA = replace(
         barrier=BARRIER,
         kept=KEPT,
         rolled="#pragma unroll 1",
+        unrolled="#pragma unroll",
         overlapped="#pragma unroll 4",
     ),
     workarounds=WORKAROUNDS,

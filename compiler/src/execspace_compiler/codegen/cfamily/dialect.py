@@ -280,6 +280,8 @@ class Pragmas:
         reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     rolled : str
         Before a loop that runs seldom, which a compiler would unroll, and take long for it.
+    unrolled : str
+        Before a loop that is to be unrolled, see analysis/unrolling.py.
     overlapped : str
         Before a loop of which several iterations should be under way at once.
     loop_in_order : str
@@ -293,6 +295,7 @@ class Pragmas:
     kept: Mapping[str, str] = field(default_factory=dict)
     joining_loop: str = ""
     rolled: str = ""
+    unrolled: str = ""
     overlapped: str = ""
     loop_in_order: str = ""
 

@@ -32,6 +32,7 @@ _HIP = replace(
         barrier=dict.fromkeys(("float32", "float64"), 'asm("{text}" : "+v"(x));'),
         kept=dict.fromkeys(("float32", "float64"), 'asm volatile("" : "+v"(x));'),
         rolled="#pragma unroll 1",
+        unrolled="#pragma unroll",
         loop_in_order=CLANG_LOOP_IN_ORDER,
     ),
     reserved=Reserved(

@@ -152,6 +152,7 @@ OPENCL_NVIDIA = replace(
         barrier=BARRIER,
         kept=KEPT,
         rolled="#pragma unroll 1",
+        unrolled="#pragma unroll",
         overlapped="#pragma unroll 4",
     ),
     workarounds=WORKAROUNDS,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from ... import ir
+from ...analysis.unrolling import loops_of_registers
 from ...ir import STATUS
 from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
 from ..lines import Line
@@ -238,6 +239,7 @@ class CPrinter(ExpressionPrinter):
             *lead,
             *self.in_order(s, pad),
             *self.rolled(s.rare),
+            *([self.dialect.pragmas.unrolled] if id(s) in self.unrolled else []),
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),
@@ -275,6 +277,8 @@ class CPrinter(ExpressionPrinter):
     def function(self, f: ir.Function) -> list[str]:
         """Lines of a function."""
         self.prelude.strict = f.strict
+        if self.dialect.pragmas.unrolled:
+            self.unrolled = loops_of_registers(f)
         before, kind = self.dialect.syntax.function, self.result_type(f.result)
         head = f"{before} {kind} {self.function_name(f.name)}"
         lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
