@@ -22,7 +22,11 @@ def stencil(space):
 
 @pytest.mark.parametrize("structure", ["stencil", "blocks"])
 def test_elements_of_other_forms_may_change(space, structure):
-    A = stencil(space) if structure == "stencil" else sparse.to_bsr(sparse.as_crs(hermitian(N)), 2)
+    A = (
+        stencil(space)
+        if structure == "stencil"
+        else sparse.to_bsr(sparse.as_crs(hermitian(N), space=space), 2)
+    )
     A = A.to_space(space)
     for columns in ((), (2,)):
         if columns and space.name != "serial":
@@ -73,7 +77,7 @@ def test_linear_operators_of_scipy(space, method):
 
 def test_operators_that_are_refused(space):
     S, b = hermitian(N), es.ones(N, space=space)
-    A = sparse.as_crs(S, space=space)
+    A, small = sparse.as_crs(S, space=space), sparse.as_crs(hermitian(3), space=space)
 
     class Returns:
         def apply(self, r, *, out):
@@ -90,9 +94,9 @@ def test_operators_that_are_refused(space):
         (A, Returns(), "M returned a 'View'"),
         (A, NoOut(), r"M\.apply cannot be called as \(x, out=y\)"),
         (linalg.aslinearoperator(np.eye(3)), None, f"A is 3 x 3; expected {N} x {N}"),
-        (A, sparse.Jacobi(sparse.as_crs(hermitian(3))), f"M is 3 x 3; expected {N} x {N}"),
-        (A, sparse.Ilu(sparse.as_crs(hermitian(3))), f"M is 3 x 3; expected {N} x {N}"),
-        (A, solvers.Chebyshev(sparse.as_crs(hermitian(3))), f"M is 3 x 3; expected {N} x {N}"),
+        (A, sparse.Jacobi(small), f"M is 3 x 3; expected {N} x {N}"),
+        (A, sparse.Ilu(small), f"M is 3 x 3; expected {N} x {N}"),
+        (A, solvers.Chebyshev(small), f"M is 3 x 3; expected {N} x {N}"),
     ]
     for operator, M, message in wrong:
         with pytest.raises(MatrixError, match=message):

@@ -252,10 +252,10 @@ def test_all_is_computed_in_the_type_of_the_result():
     """Of numbers of two types, and of columns that come twice."""
 
     def one(value, dtype):
-        return sparse.CrsMatrix([0, 1], [0], np.array([value], dtype), shape=(1, 1))
+        return sparse.CrsMatrix([0, 1], [0], np.array([value], dtype), (1, 1), space="serial")
 
     elements = np.array([1.0, 1e-8, -1.0], np.float32)
-    twice = sparse.CrsMatrix([0, 3], [0, 0, 0], elements, shape=(1, 1))
+    twice = sparse.CrsMatrix([0, 3], [0, 0, 0], elements, (1, 1), space="serial")
     with es.use_space("serial"):
         product = sparse.spgemm(one(1.0, np.float64), twice, vendor=False).to_numpy()
         assert product == np.float64(np.float32(1e-8))

@@ -232,7 +232,7 @@ def test_explain_tells_the_algorithm_and_why(space):
 
 
 def test_products_that_come_again_look_at_where_elements_lie():
-    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 3.0], shape=(2, 2))
+    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 3.0], (2, 2), space="serial")
     x = es.array([1.0, 2.0], memory=es.HOST)
     apart = np.zeros((2, 3))[:, 0]
     at_one_place = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (0,))

@@ -246,6 +246,19 @@ def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return Context().run(function, *args, **options)
 
 
+def reaching(*views: es.View) -> es.ExecutionSpace:
+    """Where Views are looked at: in the space in use if it reaches them, else in one that does."""
+    try:
+        return es.space_for(*views)
+    except es.SpaceAccessError:
+        usable = (row for row in es.spaces() if row.usable and row.priority >= 0)
+        for row in sorted(usable, key=lambda row: -row.priority):
+            space = es.space(row.name)
+            if all(view.memory_space.reachable_from(space) for view in views):
+                return space
+        raise
+
+
 def elements_of(view: es.View) -> Any:
     """The elements now, as a NumPy array, also where a graph is recorded: for what errors say."""
     return at_once(view.to_numpy)

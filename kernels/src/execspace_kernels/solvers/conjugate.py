@@ -51,7 +51,7 @@ class ConjugateGradients(Method):
             )
 
     def step(self) -> None:
-        """Three passes, and two launches over columns."""
+        """Three passes, and a launch over columns."""
         c, s = self.columns, self.state
         if self.fused:
             c.sum(
@@ -63,14 +63,15 @@ class ConjugateGradients(Method):
             c.sum(
                 dot_one, dot_many, self.p.wide, self.q.wide, self.rho, out=self.pq, label="cg p.q"
             )
-        c.numbers(_length, self.rho, self.pq, self.alpha, self.moving, s.status, label="cg alpha")
         c.sum(
-            _shorter_one, _shorter_many, self.r.wide, self.q.wide, self.alpha, self.moving,
+            _shorter_one, _shorter_many, self.r.wide, self.q.wide, self.rho, self.pq, s.status,
             out=self.rr, label="cg r -= alpha q, r.r",
         )  # fmt: skip
         self._precondition()
-        c.numbers(_direct, self.rr, self.rz, self.rho, self.beta, self.moving, *s.views,
-                  label="cg beta")  # fmt: skip
+        c.numbers(
+            _direct, self.rr, self.rz, self.rho, self.pq, self.alpha, self.beta, self.moving,
+            *s.views, label="cg alpha, beta",
+        )  # fmt: skip
         c.each(
             _advance_one, _advance, self.x.wide, self.p.wide, self.z.wide, self.alpha, self.beta,
             self.moving, label="cg x += alpha p, p = z + beta p",
@@ -131,41 +132,38 @@ def _product_many(
         _keep(i, j, sums, row_product(i, j, row_map, entries, values, p), p, q, rho)
 
 
-def _length(j: int, rho: Any, pq: Any, alpha: Any, moving: Any, status: Any) -> None:
-    moving[j] = 0
-    if status[j] == RUNNING:
-        if not np.isfinite(pq[j]):
-            status[j] = NOT_FINITE
-        elif pq[j] <= 0:
-            status[j] = INDEFINITE
-        else:
-            alpha[j] = rho[j] / pq[j]
-            moving[j] = 1
+@es.function
+def _moves(j: Any, pq: Any, status: Any) -> Any:
+    """Whether a column has a step to go."""
+    return status[j] == RUNNING and np.isfinite(pq[j]) and pq[j] > 0
 
 
 @es.function
-def _shorter(i: Any, j: Any, r: Any, q: Any, alpha: Any) -> Any:
-    r[i, j] -= alpha[j] * q[i, j]
-    return size_of(r[i, j], alpha)
+def _shorter(i: Any, j: Any, r: Any, q: Any, rho: Any, pq: Any) -> Any:
+    r[i, j] -= rho[j] / pq[j] * q[i, j]
+    return size_of(r[i, j], rho)
 
 
-def _shorter_one(i: int, r: Any, q: Any, alpha: Any, moving: Any) -> Any:
-    if moving[0] == 0:
+def _shorter_one(i: int, r: Any, q: Any, rho: Any, pq: Any, status: Any) -> Any:
+    if not _moves(0, pq, status):
         return 0.0
-    return _shorter(i, 0, r, q, alpha)
+    return _shorter(i, 0, r, q, rho, pq)
 
 
-def _shorter_many(i: int, sums: Any, r: Any, q: Any, alpha: Any, moving: Any) -> None:
+def _shorter_many(i: int, sums: Any, r: Any, q: Any, rho: Any, pq: Any, status: Any) -> None:
     for j in range(r.extent(1)):
-        if moving[j] != 0:
-            sums[j] += _shorter(i, j, r, q, alpha)
+        if _moves(j, pq, status):
+            sums[j] += _shorter(i, j, r, q, rho, pq)
 
 
 def _direct(
-    j: int, rr: Any, rz: Any, rho: Any, beta: Any, moving: Any, threshold: Any, status: Any,
-    count: Any, last: Any, history: Any, back: Any,
+    j: int, rr: Any, rz: Any, rho: Any, pq: Any, alpha: Any, beta: Any, moving: Any,
+    threshold: Any, status: Any, count: Any, last: Any, history: Any, back: Any,
 ) -> None:  # fmt: skip
-    if moving[j] != 0:
+    moving[j] = 0
+    if _moves(j, pq, status):
+        alpha[j] = rho[j] / pq[j]
+        moving[j] = 1
         noted(j, np.sqrt(rr[j]), threshold, status, count, last, history, back)
         if status[j] == NOT_FINITE:
             moving[j] = 0  # x stays what it was
@@ -175,6 +173,10 @@ def _direct(
             status[j] = INDEFINITE_M
         beta[j] = rz[j] / rho[j]
         rho[j] = rz[j]
+    elif status[j] == RUNNING and np.isfinite(pq[j]):
+        status[j] = INDEFINITE
+    elif status[j] == RUNNING:
+        status[j] = NOT_FINITE
 
 
 @es.function

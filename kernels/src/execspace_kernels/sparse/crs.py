@@ -7,6 +7,7 @@ Row `i` has the entries `row_map[i] <= k < row_map[i + 1]`: element `values[k]` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..arguments import (
     first,
     indices,
     on_space,
+    reaching,
     shown,
 )
 from ..errors import MatrixError
@@ -108,28 +110,17 @@ class StaticCrsGraph(Shared):
 
     def _is_map(self) -> bool:
         """Whether the row map is one."""
-        if self._is_elsewhere():
-            starts = elements_of(self.row_map)
-            ends = starts[0] == 0 and starts[-1] == self.nnz
-            return bool(ends and np.all(starts[1:] >= starts[:-1]))
         rows = self.num_rows + 1
-        return first(rows, self.space, _descends, self.row_map, self.nnz) is None
+        return first(rows, self._where, _descends, self.row_map, self.nnz) is None
 
     def _outside(self) -> int | None:
         """The first entry whose column lies outside, if there is one."""
-        if self._is_elsewhere():
-            columns = elements_of(self.entries)
-            bad = np.flatnonzero((columns < 0) | (columns >= self.num_cols))
-            return int(bad[0]) if bad.size else None
-        return first(self.nnz, self.space, _is_outside, self.entries, self.num_cols)
+        return first(self.nnz, self._where, _is_outside, self.entries, self.num_cols)
 
-    def _is_elsewhere(self) -> bool:
-        """Whether it is in memory of the host, and the space in use is a device."""
-        try:
-            es.space_for(self.row_map, self.entries)
-        except es.SpaceAccessError:
-            return True
-        return False
+    @property
+    def _where(self) -> es.ExecutionSpace:
+        """Where it is looked at."""
+        return reaching(self.row_map, self.entries)
 
     def pending(self) -> StaticCrsGraph:
         """Itself; what fills it is recorded, if a graph of launches is, and has not run yet."""
@@ -182,6 +173,12 @@ class StaticCrsGraph(Shared):
         """Where functions run on it that name no space."""
         return es.space_for(self.row_map, self.entries)
 
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make()` found out about it once."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
     def longest(self) -> int:
         """Entries of the longest row. Blocks the first time."""
         return self.most_in(1)
@@ -195,27 +192,11 @@ class StaticCrsGraph(Shared):
         if key not in self._known and not self.num_rows:
             self._known[key] = 0
         elif key not in self._known:
-            blocks = es.RangePolicy(-(-self.num_rows // rows), space=self.space)
+            blocks = es.RangePolicy(-(-self.num_rows // rows), space=self._where)
             self._known[key] = at_once(
                 es.parallel_reduce, blocks, _entries_of, self.row_map, rows, reducer=es.Max
             )
         return int(self._known[key])
-
-    def row_of_each(self, step: int) -> es.View:
-        """For each multiple of a number of entries the first row that begins there or later; and
-        the number of rows at the end. Kept."""
-        step = count_of(step, "row_of_each: step", 1)
-        self.check_settled("shares of entries")
-        key = "rows", step
-        if key not in self._known:
-            space = self.space
-            n = -(-self.nnz // step) + 1
-            rows = es.View(n, np.int64, label="rows", space=space, initialize=False)
-            every = es.RangePolicy(n, space=space)
-            at_once(es.parallel_for, every, _row_at, self.row_map, step, rows)
-            self._known[key] = rows
-        found: es.View = self._known[key]
-        return found
 
     def diagonal_places(self, space: es.ExecutionSpace) -> es.View:
         """Which entry of each row is that of the diagonal; -1 where there is none, or several.
@@ -234,7 +215,7 @@ class StaticCrsGraph(Shared):
         """Whether the columns of each row ascend, none twice. Blocks the first time."""
         self.check_settled("order of columns")
         if "sorted" not in self._known:
-            bad = first(self.num_rows, self.space, _unsorted, self.row_map, self.entries)
+            bad = first(self.num_rows, self._where, _unsorted, self.row_map, self.entries)
             self._known["sorted"] = bad is None
         return bool(self._known["sorted"])
 
@@ -479,14 +460,6 @@ def _diagonal_at(i: int, row_map: Any, entries: Any, at: Any) -> None:
             count += 1
     if count != 1:
         at[i] = -1
-
-
-def _row_at(k: int, row_map: Any, step: Any, rows: Any) -> None:
-    m = row_map.extent(0) - 1
-    if k == rows.extent(0) - 1:
-        rows[k] = m
-    else:
-        rows[k] = min(es.lower_bound(row_map, k * step), m)
 
 
 def _unsorted(i: int, row_map: Any, entries: Any) -> Any:

@@ -58,7 +58,7 @@ class IluHandle:
         self.algorithm = self.why = ""
         self._factors: tuple[CrsMatrix, CrsMatrix] | None = None
         self._failure = ""  # of the last second phase
-        self._source = _sorted(A)
+        self._source = _sorted(A, space)
         with es.use_space(space):
             whole = filled(self._source.graph, level, A.row_map.dtype, space)
             self._graphs = _split(whole, space)
@@ -188,16 +188,16 @@ def _empty(n: int, space: es.ExecutionSpace) -> es.View:
     return es.View(n, np.float32, space=space, initialize=False)
 
 
-def _sorted(A: CrsMatrix) -> CrsMatrix:
+def _sorted(A: CrsMatrix, space: es.ExecutionSpace) -> CrsMatrix:
     """The matrix with columns that ascend, none twice: itself, or a copy. Blocks."""
-    if at_once(_is_sorted, A):
+    if at_once(_is_sorted, A, space):
         return A
-    made: CrsMatrix = at_once(_merged, A, A.space)
+    made: CrsMatrix = at_once(_merged, A, space)
     return made
 
 
-def _is_sorted(A: CrsMatrix) -> bool:
-    with es.use_space(A.space):
+def _is_sorted(A: CrsMatrix, space: es.ExecutionSpace) -> bool:
+    with es.use_space(space):
         return A.graph.is_sorted()
 
 

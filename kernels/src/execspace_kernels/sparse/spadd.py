@@ -3,7 +3,8 @@
 Rows whose columns ascend, none twice, are merged, a work item for each row: once to count, once to
 say for each entry of C which of A and which of B it is the sum of. Of others the entries are sorted
 all together, and an entry of C is the sum of what lies side by side then. The second phase is one
-launch over the entries of C; it can be done again whenever values have changed.
+launch over the entries of C; it can be done again whenever values have changed. The call that does
+both at once merges rows of devices in scratch memory, of which a team stores them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, number_of
+from ..arguments import MANY, at_once, number_of
 from ..decisions import Decision, decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor, shapes_of
@@ -25,6 +26,9 @@ from .phases import check_graph, check_handle, result_of
 from .rows import keys_of, merged_keys, offsets_for, row_numbers, summed
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
+
+_ROWS = 128  # of a team, a thread for each
+_SCRATCH = 32768  # bytes
 
 
 class SpAddHandle:
@@ -94,14 +98,34 @@ def spadd(
         es.View(nnz, dtype, label=label, space=where, initialize=False)
         for dtype, label in ((columns, "entries"), (_dtype(A, B, alpha, beta), "values"))
     )
-    es.parallel_for(
-        es.RangePolicy(A.shape[0], space=where), _merge, A.row_map, A.entries, A.values, B.row_map,
-        B.entries, B.values, row_map, entries, values, A.shape[1],
-        *_factors(values.dtype, alpha, beta), how_to_scale(values.dtype, alpha, beta),
-        label="spadd merge",
+    views = (
+        A.row_map, A.entries, A.values, B.row_map, B.entries, B.values, row_map, entries, values,
+        A.shape[1], *_factors(values.dtype, alpha, beta), how_to_scale(values.dtype, alpha, beta),
     )  # fmt: skip
+    capacity = _room_for_teams(A.graph, B.graph, entries, values, where)
+    if capacity:
+        es.parallel_for(
+            es.TeamPolicy(-(-A.shape[0] // _ROWS), _ROWS, space=where), _merge_in_scratch, *views,
+            _ROWS, capacity, label="spadd merge",
+        )  # fmt: skip
+    else:
+        rows = es.RangePolicy(A.shape[0], space=where)
+        es.parallel_for(rows, _merge, *views, label="spadd merge")
     graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
     return CrsMatrix.of(graph.pending(), values)
+
+
+def _room_for_teams(
+    a: StaticCrsGraph, b: StaticCrsGraph, entries: es.View, values: es.View,
+    space: es.ExecutionSpace,
+) -> int:  # fmt: skip
+    """Entries that the rows of a team have at most; 0 where rows are better for one work item."""
+    if space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+        return 0
+    if is_record(values.dtype) or space.team_limits().team_size_max < _ROWS:
+        return 0
+    most = a.most_in(_ROWS) + b.most_in(_ROWS)
+    return most if most * (entries.dtype.itemsize + values.dtype.itemsize) <= _SCRATCH else 0
 
 
 def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
@@ -310,15 +334,17 @@ def _fill(
         q += 1 if takes_b else 0
 
 
-def _merge(
-    i: int, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
-    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any,
+@es.function
+def _merged_row(
+    i: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
+    entries: Any, values: Any, first: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any,
 ) -> None:  # fmt: skip
+    """A row of the sum, in Views that begin with the entry `first` of it."""
     p = a_map[i]
     q = b_map[i]
     a_end = a_map[i + 1]
     b_end = b_map[i + 1]
-    for k in range(row_map[i], row_map[i + 1]):
+    for k in range(row_map[i] - first, row_map[i + 1] - first):
         of_a = a[p] if p < a_end else num_cols  # beyond all columns
         of_b = b[q] if q < b_end else num_cols
         entries[k] = min(of_a, of_b)
@@ -330,6 +356,38 @@ def _merge(
             total += scaled(beta, b_values[q], scaling)
             q += 1
         values[k] = total
+
+
+def _merge(
+    i: int, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
+    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any,
+) -> None:  # fmt: skip
+    _merged_row(
+        i, a_map, a, a_values, b_map, b, b_values, row_map, entries, values, 0, num_cols, alpha,
+        beta, scaling,
+    )  # fmt: skip
+
+
+def _merge_in_scratch(
+    team: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
+    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any, rows: Any,
+    capacity: Any,
+) -> None:  # fmt: skip
+    """Rows of a team are stored together, so that neighbours are by neighbouring threads."""
+    columns = team.scratch(capacity, entries.dtype)
+    sums = team.scratch(capacity, values.dtype)
+    begin = team.league_rank * rows
+    end = min(begin + rows, row_map.extent(0) - 1)
+    first = row_map[begin]
+    for i in es.TeamThreadRange(team, begin, end):
+        _merged_row(
+            i, a_map, a, a_values, b_map, b, b_values, row_map, columns, sums, first, num_cols,
+            alpha, beta, scaling,
+        )  # fmt: skip
+    team.barrier()
+    for k in es.TeamThreadRange(team, row_map[end] - first):
+        entries[first + k] = columns[k]
+        values[first + k] = sums[k]
 
 
 def _add(

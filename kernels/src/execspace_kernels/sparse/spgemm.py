@@ -297,7 +297,7 @@ def _hash(
         spgemm_devices.structure(a, b, rows, row_map, entries, "fill")
 
     def numeric(graph: StaticCrsGraph) -> Any:
-        tables = spgemm_devices.Tables(graph.row_map, graph.entries.dtype, rows)
+        tables = spgemm_devices.Tables(graph.row_map, graph.entries, rows)
 
         def sum_all(
             a_values: es.View, b_values: es.View, values: es.View, own: es.View, omega: Any,

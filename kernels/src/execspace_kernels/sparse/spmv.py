@@ -1,11 +1,11 @@
 """spmv: y = beta y + alpha op(A) x, for one vector or several.
 
 Algorithms
-    rows: a work item for each row (and vector), for short rows of a device; all that a host needs,
-    whose work items take several vectors at once, see `spmv_columns`.
+    rows: a work item for each row, for short rows of a device; all that a host needs. Of several
+    vectors it takes more than one at once, see `spmv_columns`.
     stream: a team takes some rows, see `spmv_teams`; rows that do not fit into its memory it sums
     together.
-    balanced: a team takes so many entries, whatever rows they are of.
+    balanced: a team takes so many entries, whatever rows they are of, see `spmv_balanced`.
     gather: of transposes, a work item for each column, by the transpose of the graph, which is kept
     with it: unlike atomic sums the same to the bit in each run.
 """
@@ -51,8 +51,9 @@ from .elements import (
 )
 from .foreign import as_crs
 from .rows import transposed
+from .spmv_balanced import balanced
 from .spmv_columns import several
-from .spmv_teams import Launch, balanced, is_skewed, stream
+from .spmv_teams import Launch, is_skewed, stream
 from .structured import StencilMatrix
 from .structured_spmv import STENCIL_ALGORITHMS, product_of_stencils
 
@@ -67,6 +68,7 @@ _FORMATS = (
 )  # which have kernels of their own
 _MOST_READY = 64  # launches that a matrix keeps
 _FEW = 8  # entries a row, above which streaming pays
+_FEW_OF_SEVERAL = 12  # the same for several vectors
 
 
 def spmv(
@@ -314,9 +316,9 @@ def _launch(
         A.graph.check_settled("spmv")
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
-    # Where there are fewer rows than threads, each vector is for a thread.
+    # Where a host has fewer rows than threads, each vector is for a thread.
     at_once = y.rank == 2 and y.shape[1] > 1 and not is_record(y.dtype)
-    at_once = at_once and space.concurrency <= min(MANY, y.shape[0])
+    at_once = at_once and (space.concurrency > MANY or space.concurrency <= y.shape[0])
     every: Any = es.RangePolicy(y.shape[0], space=space)
     if y.rank == 2:
         every = es.MDRangePolicy(y.shape, space=space)
@@ -413,13 +415,12 @@ def _chosen(
     if space.concurrency <= MANY:
         return "rows", f"space '{space.name}' runs few work items at once"
     A.graph.check_settled("spmv")
-    if is_skewed(A, x.dtype.itemsize):
+    if is_skewed(A, np.result_type(A.dtype, x.dtype).itemsize):
         return "balanced", "some rows are too long for a team that takes whole rows"
-    if x.rank == 2:
-        return "stream", "there are several vectors"
-    if A.nnz > _FEW * A.shape[0]:
-        return "stream", f"rows have more than {_FEW} entries on the average"
-    return "rows", f"rows have {_FEW} entries or fewer on the average"
+    few = _FEW if x.rank == 1 else _FEW_OF_SEVERAL
+    if A.nnz > few * A.shape[0]:
+        return "stream", f"rows have more than {few} entries on the average"
+    return "rows", f"rows have {few} entries or fewer on the average"
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
-"""Products with several vectors on spaces that run few work items at once.
+"""Products with several vectors whose rows are read once for several of them.
 
-A row is read once for up to eight vectors, whose sums are in registers. Of vectors whose elements
-lie side by side (layout right), a work item takes a row with all of them. Of those that lie one
-after the other (left) it takes four, which are on as many lines of a cache: more would displace
-each other where the number of rows is a multiple of a large power of two. Sums have the order of
-the row.
+Sums of up to eight vectors are in registers, in the order of the row. On spaces that run few work
+items at once one takes a row with all vectors where their elements lie side by side (layout right).
+Of those that lie one after the other (left) it takes four, which are on as many lines of a cache:
+more would displace each other where the number of rows is a multiple of a large power of two.
+
+Devices want neighbours in memory for neighbouring work items: of vectors that lie one after the
+other these have a row each, with all vectors; of those side by side each has two vectors of a row.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 import execspace as es
 
+from ..arguments import MANY
 from .crs import StaticCrsGraph
 from .elements import conjugated, keep
 from .spmv_teams import Launch
@@ -20,6 +23,7 @@ from .spmv_teams import Launch
 __all__ = ["four_products", "one_product", "several"]
 
 _FOUR = 4
+_THREADS = 128  # of a team on a device, lanes included
 
 
 def several(
@@ -34,7 +38,10 @@ def several(
         Which value is that of each entry; they lie as entries do without it.
     """
     m, columns = y.shape
-    if x.layout == "left":
+    is_device = space.concurrency > MANY
+    if is_device and x.layout != "left" and isinstance(space, es.SupportsTeams):
+        return _by_lanes(graph, order, y, space, how, conj, label)
+    if x.layout == "left" and not is_device:
         every: Any = es.MDRangePolicy((m, -(-columns // _FOUR)), iterate="left", space=space)
         kernel: Any = _some
     else:
@@ -46,6 +53,30 @@ def several(
         es.parallel_for(
             every, kernel, row_map, entries, A.values, places, x, y, alpha, beta, how, conj, turned,
             label=label,
+        )  # fmt: skip
+
+    return launch
+
+
+def _by_lanes(
+    graph: StaticCrsGraph, order: es.View | None, y: es.View, space: es.ExecutionSpace, how: str,
+    conj: str, label: str,
+) -> Launch:  # fmt: skip
+    """A lane for two columns of a row."""
+    m, columns = y.shape
+    limits = space.team_limits()  # type: ignore[attr-defined]
+    lanes = 1
+    while 2 * lanes < columns and 2 * lanes <= limits.vector_length_max:
+        lanes *= 2
+    rows = max(1, min(_THREADS, int(limits.team_size_max)) // lanes)
+    policy = es.TeamPolicy(-(-m // rows), rows, vector_length=lanes, space=space)
+    row_map, entries = graph.row_map, graph.entries
+    places, turned = (entries, "no") if order is None else (order, "yes")
+
+    def launch(A: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            policy, _pairs, rows, row_map, entries, A.values, places, x, y, alpha, beta, how, conj,
+            turned, label=label,
         )  # fmt: skip
 
     return launch
@@ -187,3 +218,20 @@ def _some(
     beta: Any, how: Any, conj: Any, turned: Any,
 ) -> None:  # fmt: skip
     _up_to_four(i, 4 * b, row_map, entries, values, order, x, y, alpha, beta, how, conj, turned)
+
+
+def _pairs(
+    team: Any, rows: Any, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
+    alpha: Any, beta: Any, how: Any, conj: Any, turned: Any,
+) -> None:  # fmt: skip
+    first = team.league_rank * rows
+    for i in es.TeamThreadRange(team, first, min(first + rows, y.extent(0))):
+        for b in es.ThreadVectorRange(team, (y.extent(1) + 1) // 2):
+            j = 2 * b
+            if j + 1 < y.extent(1):
+                a, c = _two_products(i, j, row_map, entries, values, order, x, conj, turned)
+                keep(y[i, :], j, a, alpha, beta, how)
+                keep(y[i, :], j + 1, c, alpha, beta, how)
+            else:
+                total = one_product(i, j, row_map, entries, values, order, x, conj, turned)
+                keep(y[i, :], j, total, alpha, beta, how)
