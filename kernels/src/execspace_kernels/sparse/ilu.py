@@ -318,7 +318,7 @@ def ilu_numeric(
         handle._factors = low, up
         handle._replay = None
     handle._failure = "it did not end."
-    handle._factorise(A.values if handle._source.graph is A.graph else _sorted(A).values)
+    handle._factorise(A.values if handle._source.graph is A.graph else _sorted(A, space).values)
     low, up = handle._factors
     if check:
         row = first(up.shape[0], space, kernels.is_no_pivot, up.row_map, up.values)
