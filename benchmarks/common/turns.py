@@ -100,4 +100,5 @@ def _turn(c: Contestant, count: int) -> float:
 
 
 def _calls(c: Contestant) -> int:
+    _turn(c, 1)  # which may be the first one of its kind, and make what others find
     return max(1, min(MOST, round(TURN / _turn(c, 1))))

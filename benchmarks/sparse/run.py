@@ -25,9 +25,10 @@ from benchmarks.common.optional import cupy_on_device, library
 from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
 from execspace_kernels import sparse
 
+from . import superlu
 from .matrices import Arrays, of_cupy, of_scipy, rmat, stencil
 
-SECTIONS = ("spmv", "spmm", "spadd", "structured", "sptrsv", "spgemm")
+SECTIONS = ("spmv", "spmm", "spadd", "structured", "sptrsv", "superlu", "spgemm")
 DEVICES = ("cuda", "hip", "opencl")
 VECTORS = 8
 FULL = {
@@ -51,6 +52,7 @@ TRIANGLES = {
     "device": {"27 points, 64^3": ((64, 64, 64), 27), "5 points, 512^2": ((512, 512), 5)},
     "host": {"27 points, 32^3": ((32, 32, 32), 27), "5 points, 256^2": ((256, 256), 5)},
 }
+FACTORED = {"5 points, 300^2": ((300, 300), 5), "27 points, 24^3": ((24, 24, 24), 27)}
 QUICK_TRIANGLES = {"5 points, 20^2": ((20, 20), 5)}
 QUICK_GRIDS = {"5 points, 30^2": ((30, 30), 5), "27 points, 8^3": ((8, 8, 8), 27)}
 SQUARED = {
@@ -134,6 +136,10 @@ def cases(
         chosen = QUICK_TRIANGLES if options.quick else TRIANGLES[_kind(space)]
         for name, (extents, points) in chosen.items():
             yield f"SpTRSV, lower, {name}", _solves(space, extents, points)
+    if "superlu" in sections:
+        for name, (extents, points) in (QUICK_TRIANGLES if options.quick else FACTORED).items():
+            makers = superlu.solves(space, extents, points, _kind(space) == "host")
+            yield f"SuperLU, {name}", makers
     if "spgemm" in sections:
         for name, make in (QUICK if options.quick else SQUARED[_kind(space)]).items():
             yield f"SpGEMM, {name}", _squares(space, make())
@@ -156,13 +162,12 @@ def _products(
     def ours(vendor: bool | None) -> Contestant:
         A = sparse.CrsMatrix(row_map, entries, values, shape, check=False, space=space)
         source, y = es.array(x, space=space), es.zeros(expected.shape, space=space)
+
+        def call() -> None:
+            sparse.spmv(A, source, out=y, vendor=vendor, space=space)
+
         name = "execspace" if vendor is False else "execspace, auto"
-        return Contestant(
-            name,
-            lambda: sparse.spmv(A, source, out=y, vendor=vendor, space=space),
-            space.fence, lambda: _checked(lambda: sparse.spmv(A, source, out=y, space=space), y,
-                                          expected),
-        )  # fmt: skip
+        return Contestant(name, call, space.fence, lambda: _checked(call, y, expected))
 
     # With vendors' routines where they were measured to be faster, and without.
     found: dict[str, Maker] = {

@@ -57,7 +57,7 @@ def test_products(device, shape, dtype):
     rng = np.random.default_rng(1)
     n = 3000 if device.name != "oracle" else 800
     S = of_rows(np.minimum(lengths(shape, rng), n), n, rng, dtype)
-    A = sparse.as_crs(S)
+    A = sparse.as_crs(S, space=device)
     for columns, layout in (((), None), ((3,), "left"), ((3,), "right"), ((9,), "right")):
         x = rng.standard_normal((n, *columns)).astype(dtype)
         y = rng.standard_normal((S.shape[0], *columns)).astype(dtype)
@@ -86,7 +86,7 @@ def test_sums_are_of_the_common_type_whatever_they_are_stored_in(device):
 def test_sums_of_matrices(device, shape):
     rng = np.random.default_rng(2)
     S, T = (of_rows(lengths(shape, rng), 900, rng) for _ in range(2))
-    A, B = sparse.as_crs(S), sparse.as_crs(T)
+    A, B = sparse.as_crs(S, space=device), sparse.as_crs(T, space=device)
     C = sparse.spadd(A, B, alpha=2.0, beta=-1.0, vendor=False)
     assert close(C.to_numpy(), (2 * S - T).toarray())
     assert C.graph.is_sorted()
@@ -102,7 +102,7 @@ def test_rows_of_products_that_no_table_holds(device, dtype):
     rng = np.random.default_rng(3)
     T = of_rows(np.full(400, 25), 200_000, rng, dtype)
     S = of_rows(np.array([400, 0, 40, 3, 12]), 400, rng, dtype)
-    A, B = sparse.as_crs(S), sparse.as_crs(T)
+    A, B = sparse.as_crs(S, space=device), sparse.as_crs(T, space=device)
     handle = sparse.spgemm_symbolic(A, B)
     assert handle.algorithm == "hash"
     C = sparse.spgemm_numeric(handle, A, B)
@@ -112,3 +112,5 @@ def test_rows_of_products_that_no_table_holds(device, dtype):
     assert close(C.values.to_numpy(), expected.data)
     again = sparse.spgemm_numeric(handle, A, B)
     assert np.array_equal(C.values.to_numpy(), again.values.to_numpy())
+    dense = sparse.spgemm(A, B, algorithm="dense")
+    assert np.array_equal(C.values.to_numpy(), dense.values.to_numpy())  # summed in one order

@@ -19,7 +19,7 @@ def test_it_runs(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads(path.read_text())["results"]["serial"]
-    assert len(results) == 13
+    assert len(results) == 14
     for case, outcome in results.items():
         assert outcome["execspace"]["ms"] > 0 and outcome["SciPy"]["ms"] > 0, case
 

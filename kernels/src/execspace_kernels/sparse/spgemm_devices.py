@@ -496,10 +496,9 @@ def _sum(
                     at = _slot(keys, bits, firsts, columns[r], places, base, table)
                     sums[at] += terms[r]
                 team.barrier()
-            for t in range(first, min(first + at_once, count)):
-                rest = lows[t] + team.team_size
-                if rest < highs[t]:
-                    for p in es.TeamThreadRange(team, rest, highs[t]):
+                if first + r < count and lows[first + r] + team.team_size < highs[first + r]:
+                    t = first + r
+                    for p in es.TeamThreadRange(team, lows[t] + team.team_size, highs[t]):
                         at = _slot(keys, bits, firsts, b[p], places, base, table)
                         sums[at] += scales[t] * b_values[p]
                     team.barrier()
