@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import execspace as es
 
-from ..arguments import as_view, check_not_waited_for, elements_of, first, indices
+from ..arguments import as_view, check_not_waited_for, elements_of, first, indices, reaching
 from ..decisions import only
 from ..errors import MatrixError
 from .crs import CrsMatrix, shape_of
@@ -70,14 +68,7 @@ class CooMatrix(Matrix):
 
     def _outside(self) -> int | None:
         """The first element that lies outside, if there is one."""
-        try:
-            space = es.space_for(self.rows, self.columns)
-        except es.SpaceAccessError:  # memory of the host, where the space in use is a device
-            at = (elements_of(self.rows), elements_of(self.columns))
-            bad = np.zeros(at[0].size, bool)
-            for numbers, extent in zip(at, self.shape, strict=True):
-                bad |= (numbers < 0) | (numbers >= extent)
-            return int(np.argmax(bad)) if bad.any() else None
+        space = reaching(self.rows, self.columns)
         return first(self.nnz, space, _is_outside, self.rows, self.columns, *self.shape)
 
     def __matmul__(self, x: Any) -> Any:
