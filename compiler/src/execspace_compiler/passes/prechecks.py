@@ -18,6 +18,7 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.slopes import is_assertion, is_convex, out_of_bounds
+from ..analysis.unrolling import trips
 from ..ir import Expr, Stmt, Var
 from ..ir.ops import FLOAT1, FLOAT2
 from ..ir.rewriting import rewritten
@@ -176,8 +177,8 @@ def _vectorises(function: ir.Function) -> bool:
 
 def is_unrolled(loop: ir.For) -> bool:
     """Whether a loop is so short that LLVM unrolls it."""
-    bounds = [e.value for e in (loop.start, loop.stop, loop.step) if isinstance(e, ir.Const)]
-    return len(bounds) == 3 and len(range(*map(int, bounds))) <= _LONGEST
+    count = trips(loop)
+    return count is not None and count <= _LONGEST
 
 
 # -- the body without assertions ------------------------------------------------------------------

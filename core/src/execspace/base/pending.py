@@ -112,8 +112,11 @@ def check_host_access(view: View, *, stores: bool) -> None:
     its pages do not let the host look meanwhile.
     """
     may_read = not stores and "host" in view.memory_space.kinds
-    marks = list(_marks_on(view, lambda mark: mark.written or not may_read))
-    for mark in sorted(marks, key=lambda mark: not mark.written)[:1]:  # what changes it comes first
+    marks = _marks_on(view, lambda mark: mark.written or not may_read)
+    mark = min(
+        marks, key=lambda mark: not mark.written, default=None
+    )  # what changes it comes first
+    if mark is not None:
         does = "written" if mark.written else "read"
         raise SpaceAccessError(
             f"View '{view.label}' is {does} by {mark.what} on {_called(mark.queue)}, for which "

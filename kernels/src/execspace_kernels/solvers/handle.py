@@ -242,12 +242,7 @@ class Handle:
         self._look(b, status, threshold)
         count = state.count.to_numpy().astype(np.int64)
         history = state.history[: int(count.max()) + 1].to_numpy().astype(np.float64)
-        return (
-            np.where(status == RUNNING, STOPPED, status),
-            count,
-            history,
-            threshold,
-        )
+        return np.where(status == RUNNING, STOPPED, status), count, history, threshold
 
     def _look(self, b: es.View, status: Any, threshold: Any) -> None:
         """Look at b - A x of columns that are done, which the iteration only believes to know."""

@@ -14,16 +14,7 @@ __all__ = ["REASONS", "RUNNING", "Solution"]
 
 # What the status of a column says; kernels compare with these numbers.
 RUNNING, CONVERGED, STOPPED = 0, 1, 2
-NOT_FINITE, INDEFINITE, INDEFINITE_M, LOST, STAGNANT, SINGULAR, TINY, FALSE = (
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-)
+NOT_FINITE, INDEFINITE, INDEFINITE_M, LOST, STAGNANT, SINGULAR, TINY, FALSE = range(3, 11)
 REASONS = {
     CONVERGED: "converged",
     STOPPED: "not converged: max_iterations reached",

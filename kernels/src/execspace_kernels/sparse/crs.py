@@ -188,36 +188,42 @@ class StaticCrsGraph(Shared):
         the first time. MatrixError unless that number is 1 or more."""
         rows = count_of(rows, "most_in: rows", 1)
         self.check_settled("lengths of rows")
-        key = "most", rows
-        if key not in self._known and not self.num_rows:
-            self._known[key] = 0
-        elif key not in self._known:
+
+        def most() -> int:
+            if not self.num_rows:
+                return 0
             blocks = es.RangePolicy(-(-self.num_rows // rows), space=self._where)
-            self._known[key] = at_once(
-                es.parallel_reduce, blocks, _entries_of, self.row_map, rows, reducer=es.Max
+            return int(
+                at_once(es.parallel_reduce, blocks, _entries_of, self.row_map, rows, reducer=es.Max)
             )
-        return int(self._known[key])
+
+        found: int = self.kept(("most", rows), most)
+        return found
 
     def diagonal_places(self, space: es.ExecutionSpace) -> es.View:
         """Which entry of each row is that of the diagonal; -1 where there is none, or several.
         Kept, for each space."""
         self.check_settled("places of the diagonal")
-        key = "diagonal", space
-        if key not in self._known:
+
+        def places() -> es.View:
             rows, kind = es.RangePolicy(self.num_rows, space=space), self.row_map.dtype
             at = es.View(self.num_rows, kind, label="at", space=space, initialize=False)
             at_once(es.parallel_for, rows, _diagonal_at, self.row_map, self.entries, at)
-            self._known[key] = at
-        found: es.View = self._known[key]
+            return at
+
+        found: es.View = self.kept(("diagonal", space), places)
         return found
 
     def is_sorted(self) -> bool:
         """Whether the columns of each row ascend, none twice. Blocks the first time."""
         self.check_settled("order of columns")
-        if "sorted" not in self._known:
-            bad = first(self.num_rows, self._where, _unsorted, self.row_map, self.entries)
-            self._known["sorted"] = bad is None
-        return bool(self._known["sorted"])
+
+        def ascend() -> bool:
+            rows = self.num_rows
+            return first(rows, self._where, _unsorted, self.row_map, self.entries) is None
+
+        found: bool = self.kept("sorted", ascend)
+        return found
 
     def __copy__(self) -> StaticCrsGraph:
         return self  # it does not change

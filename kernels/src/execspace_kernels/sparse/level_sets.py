@@ -65,10 +65,9 @@ class LevelSets:
 
 def level_sets(graph: StaticCrsGraph, lower: bool, space: es.ExecutionSpace) -> LevelSets:
     """The level sets of a graph whose entries are all in one triangle. Kept with it. Blocks."""
-    key = "levels", lower, id(space)
-    if key not in graph._known:
-        graph._known[key] = _level_sets(graph, lower, space)
-    found: LevelSets = graph._known[key]
+    found: LevelSets = graph.kept(
+        ("levels", lower, space), lambda: _level_sets(graph, lower, space)
+    )
     return found
 
 

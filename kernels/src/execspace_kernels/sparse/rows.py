@@ -7,6 +7,7 @@ same in each run.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ def sort(A: CrsMatrix) -> CrsMatrix:
     A.graph.check_settled("sort")
     only("sort", "sort")
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
-    values = es.array(A.values, space=space)
-    es.sort_by_key(keys, values, space=space)
+    keys, values = _sorted(keys, es.array(A.values, space=space), prod(A.shape), space)
     entries = columns_of(keys, A.shape[1], A.entries.dtype, space)
     row_map = es.array(A.row_map, space=space)
     graph = StaticCrsGraph(row_map, entries, A.shape[1], check=False)
@@ -77,10 +77,9 @@ ports.transpose = transpose
 def transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticCrsGraph, es.View]:
     """The graph of the transpose, and for each of its entries which one it is here. Kept."""
     graph.check_settled("transpose")
-    key = "transposed", id(space)
-    if key not in graph._known:
-        graph._known[key] = at_once(_transposed, graph, space), space
-    made: tuple[StaticCrsGraph, es.View] = graph._known[key][0]
+    made: tuple[StaticCrsGraph, es.View] = graph.kept(
+        ("transposed", space), lambda: at_once(_transposed, graph, space)
+    )
     return made
 
 
@@ -197,7 +196,7 @@ def from_keys(
 ) -> CrsMatrix:
     """The matrix of keys and values, both of which are sorted here; equal keys are merged."""
     m, n = shape
-    keys, values = _sorted(keys, values, m * n, space)
+    keys, values = _sorted(keys, values, prod(shape), space)
     count = keys.shape[0]
     places = es.View(count, np.int64, label="places", space=space, initialize=False)
     nnz = 0

@@ -3,7 +3,7 @@
 Algorithms
     dense: few workers, each with arrays of all columns, see `spgemm_hosts`.
     hash: rows of few products are merged; others have teams with tables in scratch memory, see
-    `spgemm_devices`.
+    `spgemm_devices` and `spgemm_tables`.
 Where B has far more columns than entries, both see those that have entries, with new numbers.
 Both sum in the order of A's entries, so they give the same bits in each run.
 """
@@ -38,6 +38,7 @@ from .foreign import as_crs, of_library
 from .phases import check_graph, check_handle, result_of
 from .rows import merged_graph, offsets_for, summed, sums_of
 from .selections import is_wide, numbered_anew, numbered_back
+from .spgemm_tables import Tables
 
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
 
@@ -297,7 +298,7 @@ def _hash(
         spgemm_devices.structure(a, b, rows, row_map, entries, "fill")
 
     def numeric(graph: StaticCrsGraph) -> Any:
-        tables = spgemm_devices.Tables(graph.row_map, graph.entries, rows)
+        tables = Tables(graph.row_map, graph.entries, rows)
 
         def sum_all(
             a_values: es.View, b_values: es.View, values: es.View, own: es.View, omega: Any,

@@ -248,6 +248,20 @@ def _add_heads_of_columns(
         keep(y[empty[k - count], :], j, 0, alpha, beta, how)
 
 
+@es.function
+def _with_groups_before(
+    total: Any, began_here: Any, t: Any, columns: Any, left: Any, has_end: Any
+) -> Any:
+    """The sum of a row with what groups before have of it, back to one where a row ended; and
+    whether there was one."""
+    g = t - columns
+    while g >= 0 and began_here == 0:
+        total += left[g]
+        began_here = has_end[g]
+        g -= columns
+    return total, began_here
+
+
 def _share_of_columns(
     team: Any, ends: Any, before: Any, rows: Any, row_map: Any, entries: Any, values: Any, x: Any,
     y: Any, heads: Any, blocks: Any, columns: static, groups: static, ahead: static,
@@ -292,13 +306,7 @@ def _share_of_columns(
     has_end[t] = 1 if ended >= 0 else 0
     team.barrier()
     if ended >= 0:
-        sum_of_row = to_end
-        began_here = 0
-        g = t - columns
-        while g >= 0 and began_here == 0:
-            sum_of_row += left[g]
-            began_here = has_end[g]
-            g -= columns
+        sum_of_row, began_here = _with_groups_before(to_end, 0, t, columns, left, has_end)
         i = rows[ended]
         if began_here == 0 and row_map[i] < start:
             if is_there:
@@ -306,13 +314,7 @@ def _share_of_columns(
         elif is_there:
             keep(y[i, :], j, sum_of_row, alpha, beta, how)
     if group == groups - 1 and row < rows.extent(0):
-        sum_of_row = total
-        began_here = 1 if ended >= 0 else 0
-        g = t - columns
-        while g >= 0 and began_here == 0:
-            sum_of_row += left[g]
-            began_here = has_end[g]
-            g -= columns
+        sum_of_row, _ = _with_groups_before(total, has_end[t], t, columns, left, has_end)
         i = rows[row]
         if is_there and row_map[i] < min(start + 32 * groups, n):  # it goes on
             if row_map[i] < start:

@@ -61,20 +61,20 @@ def stream(
         capacity = max(1, min(most, _SCRATCH // itemsize))
         size = _at_most(_THREADS, space)
         kernel: Any = _rows_streamed
-        last = "all" if most <= capacity else "some"
+        own: Any = _AT_ONCE, kind.type, "all" if most <= capacity else "some"
     else:
         rows = max(1, min(_MANY_THREADS // x.shape[1] if x.shape[1] else 1, _FEWER_ROWS))
         unit = A.values.dtype.itemsize + A.entries.dtype.itemsize
         capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // unit))
         size = _at_most(_MANY_THREADS, space)
         kernel = _rows_by_vectors
-        last = "left" if x.layout == "left" else "right"
+        own = ("left" if x.layout == "left" else "right",)
     policy = es.TeamPolicy(-(-m // rows), size, space=space)
 
     def launch(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
         es.parallel_for(
-            policy, kernel, A.row_map, A.entries, A.values, x, y, rows, capacity, _AT_ONCE,
-            kind.type, alpha, beta, how, conj, last, label="spmv stream",
+            policy, kernel, A.row_map, A.entries, A.values, x, y, rows, capacity, *own, alpha,
+            beta, how, conj, label="spmv stream",
         )  # fmt: skip
 
     return launch
@@ -85,7 +85,7 @@ def stream(
 
 def _rows_streamed(
     team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
-    at_once: static, kind: Any, alpha: Any, beta: Any, how: Any, conj: Any, fit: Any,
+    at_once: static, kind: Any, fit: Any, alpha: Any, beta: Any, how: Any, conj: Any,
 ) -> None:  # fmt: skip
     first = team.league_rank * rows
     last = min(first + rows, y.extent(0))
@@ -129,7 +129,7 @@ def _rows_streamed(
 
 def _rows_by_vectors(
     team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
-    at_once: static, kind: Any, alpha: Any, beta: Any, how: Any, conj: Any, layout: Any,
+    layout: Any, alpha: Any, beta: Any, how: Any, conj: Any,
 ) -> None:  # fmt: skip
     first = team.league_rank * rows
     last = min(first + rows, y.extent(0))

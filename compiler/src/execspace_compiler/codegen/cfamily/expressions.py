@@ -51,7 +51,6 @@ class ExpressionPrinter:
         self.extents = extents_used(module.functions, ALIKE)
         in_order = dialect.pragmas.loop_in_order
         self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
-        self.unrolled: frozenset[int] = frozenset()  # of the function that is printed
         self.tuples: dict[str, str] = {}
         self.temporaries = 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 from ... import ir
 from ...analysis.unrolling import loops_of_registers
@@ -24,6 +25,12 @@ _ONCE = 16  # bytes of a pack that is moved past caches
 
 class CPrinter(ExpressionPrinter):
     """Prints the functions of a module in a dialect."""
+
+    @cached_property
+    def in_registers(self) -> frozenset[int]:
+        """Loops to unroll, if the dialect has a line for it."""
+        functions = self.module.functions if self.dialect.pragmas.unrolled else ()
+        return frozenset().union(*map(loops_of_registers, functions))
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -239,7 +246,7 @@ class CPrinter(ExpressionPrinter):
             *lead,
             *self.in_order(s, pad),
             *self.rolled(s.rare),
-            *([self.dialect.pragmas.unrolled] if id(s) in self.unrolled else []),
+            *([self.dialect.pragmas.unrolled] if id(s) in self.in_registers else []),
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),
@@ -277,8 +284,6 @@ class CPrinter(ExpressionPrinter):
     def function(self, f: ir.Function) -> list[str]:
         """Lines of a function."""
         self.prelude.strict = f.strict
-        if self.dialect.pragmas.unrolled:
-            self.unrolled = loops_of_registers(f)
         before, kind = self.dialect.syntax.function, self.result_type(f.result)
         head = f"{before} {kind} {self.function_name(f.name)}"
         lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
