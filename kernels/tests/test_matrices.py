@@ -39,6 +39,7 @@ def test_products():
             product = matrix @ other
             assert type(product) is sparse.CrsMatrix and np.array_equal(product.to_numpy(), square)
     assert np.array_equal((crs @ [[1.0], [0.0], [0.0]]).to_numpy(), [[2.0], [0.0], [0.0]])
+    assert all(np.array_equal(matrix.to_numpy(), A) for matrix in every)
     with pytest.raises(MatrixError, match=r"CooMatrix @ x: .*A = matrix\.to_crs\(\)"):
         coo @ np.ones(3)
 

@@ -68,6 +68,7 @@ def test_what_the_page_says(tmp_path):
             "extract_blocks": lambda: sparse.extract_blocks(A, [0, 1, 2]),
             "to_bsr": lambda: sparse.to_bsr(A, 2),
             "CooMatrix.to_crs": lambda: coo.to_crs(),
+            "CooMatrix.to_numpy": lambda: coo.to_numpy(),
             "StencilMatrix.to_crs": lambda: S.to_crs(),
             "StencilMatrix.from_crs": lambda: sparse.StencilMatrix.from_crs(A, (2,)),
             "to_scipy": lambda: sparse.to_scipy(A),

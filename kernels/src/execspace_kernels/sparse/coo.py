@@ -109,6 +109,11 @@ class CooMatrix(Matrix):
         values = es.array(self.values, space=space)
         return from_keys(keys, values, self.shape, self.columns.dtype, offsets, space)
 
+    def to_numpy(self) -> Any:
+        """All elements, zeros as well, as a NumPy array; those at one place are added. Blocks."""
+        check_not_waited_for("CooMatrix.to_numpy")
+        return self.to_crs().to_numpy()
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<CooMatrix {rows} x {columns} of {self.values.dtype}, {self.nnz} elements>"

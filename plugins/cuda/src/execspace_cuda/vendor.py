@@ -18,4 +18,4 @@ def execspace_kernels_vendor(space: Any) -> Any:
         return None
     from execspace_gpu.sparse import CupySparse
 
-    return CupySparse(space, "cuSPARSE through CuPy", is_measured=True)
+    return CupySparse(space, "cuSPARSE through CuPy")
