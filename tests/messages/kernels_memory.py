@@ -53,12 +53,6 @@ def mapped(shape, layout):
 
 
 @case(mapped((4, 4), Blocks()))
-def subview_of_a_layout_of_ones_own(i, A):
-    row = A[i, :]
-    A[i, 0] = row[1]
-
-
-@case(mapped((4, 4), Blocks()))
 def too_few_indices_of_a_layout_of_ones_own(i, A):
     A[i] = 1.0
 

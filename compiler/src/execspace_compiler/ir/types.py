@@ -253,12 +253,15 @@ class Signature:
         It stores into Views or prints, so calls to it are neither reordered nor dropped.
     fails : bool
         It contains an assert: its last result is the number of the one that failed, or 0.
+    constant : int or None
+        What it returns, if that is a constant integer or bool, and it does nothing else.
     """
 
     name: str
     result: Scalar | TupleTy | None
     effects: bool
     fails: bool
+    constant: int | None = None
 
     def results(self) -> tuple[Scalar, ...]:
         """Scalars that it returns, tuples flattened."""

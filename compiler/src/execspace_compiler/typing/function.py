@@ -60,11 +60,20 @@ def typer_of_module(resolver: Resolver | None = None) -> ModuleTyper:
         if effects:
             effectful.add(built.name)
         assert result is None or isinstance(result, Scalar | TupleTy)
-        return built, Signature(built.name, result, effects, typed.fails)
+        constant = None if typed.fails else _returned(built)
+        return built, Signature(built.name, result, effects, typed.fails, constant)
 
     effectful: set[str] = set()
     module = ModuleTyper(type_helper, resolver)
     return module
+
+
+def _returned(f: ir.Function) -> int | None:
+    """What a function returns that does nothing but return a constant."""
+    match f.body:
+        case (ir.Return(value=ir.Const(value=int(value))),):
+            return value
+    return None
 
 
 def type_function(

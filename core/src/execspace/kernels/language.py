@@ -18,7 +18,6 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import LaunchError, ViewError
 from ..base.flags import flag
-from ..base.storage_types import format_of
 from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST
 from ..views.view import View
@@ -90,16 +89,7 @@ def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> An
     -----
     It lives in registers or on the stack, so keep it small. It cannot be returned.
     """
-    kind = as_dtype(dtype)
-    if format_of(kind) is not None:  # whose elements are float32 when they are read from a View
-        return View(shape, kind, memory=HOST)
-    try:
-        return np.zeros(shape, kind)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ViewError(
-            f"es.local({brief(shape)}): expected a small number of elements, or a tuple of extents "
-            f"({error})."
-        ) from None
+    return View(shape, as_dtype(dtype), label="es.local", memory=HOST)
 
 
 def printf(format: str, *args: Any) -> None:

@@ -13,7 +13,17 @@ import numpy as np
 
 import execspace as es
 
-__all__ = ["element", "is_lower", "magnitude", "num_cols", "num_rows", "own", "zero_of"]
+__all__ = [
+    "common_cols",
+    "common_rows",
+    "element",
+    "is_lower",
+    "magnitude",
+    "num_cols",
+    "num_rows",
+    "own",
+    "zero_of",
+]
 
 
 @es.function
@@ -42,6 +52,18 @@ def num_rows(A: Any, mode: Any) -> Any:
 def num_cols(A: Any, mode: Any) -> Any:
     """Columns of op(A)."""
     return A.extent(1) if mode == "N" or mode == "C" else A.extent(0)
+
+
+@es.function
+def common_rows(A: Any, mode: Any, B: Any) -> Any:
+    """Rows of op(A) and of B: a constant if one of both knows it, so that loops are unrolled."""
+    return num_rows(A, mode) if B.static_extent(0) == 0 else B.extent(0)
+
+
+@es.function
+def common_cols(A: Any, mode: Any, B: Any) -> Any:
+    """Columns of op(A) and of B, a constant if one of both knows it."""
+    return num_cols(A, mode) if B.static_extent(1) == 0 else B.extent(1)
 
 
 @es.function

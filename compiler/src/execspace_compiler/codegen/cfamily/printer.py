@@ -30,7 +30,7 @@ class CPrinter(ExpressionPrinter):
     def in_registers(self) -> frozenset[int]:
         """Loops to unroll, if the dialect has a line for it."""
         functions = self.module.functions if self.dialect.pragmas.unrolled else ()
-        return frozenset().union(*map(loops_of_registers, functions))
+        return loops_of_registers(functions)
 
     # -- statements -----------------------------------------------------------------------------
 

@@ -50,5 +50,6 @@ METHODS.homes = {
     "reduce": "team_reductions",
     "scan": "team_reductions",
     "scratch": "teams",
+    "static_extent": "calls",
     "thread_scratch": "teams",
 }

@@ -93,7 +93,7 @@ def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
         for e in sizes[1:]:
             size = binary(cx, "mul", size, e, loc)
         return size
-    if name == "extent":
+    if name in ("extent", "static_extent"):
         return Method(base, name)
     if name == "dtype":
         element = _element_of_view(base)

@@ -175,6 +175,18 @@ def _conjugate(cx: Context, call: Call) -> Value:
 
 @METHODS.of("extent")
 def _extent(cx: Context, call: Call) -> Value:
+    return _size(call) or ir.Const(1, PY_INT, call.loc)
+
+
+@METHODS.of("static_extent")
+def _static_extent(cx: Context, call: Call) -> Value:
+    size = _size(call)
+    known = size.value if isinstance(size, ir.Const) else 0
+    return ir.Const(known, PY_INT, call.loc)  # conditions on it are decided now
+
+
+def _size(call: Call) -> ir.Expr | None:
+    """The extent of a dimension that is asked for; None beyond the rank."""
     args, loc = call.positional(), call.loc
     sizes = extents(call.owner, loc)
     d = args[0] if len(args) == 1 else None
@@ -182,11 +194,12 @@ def _extent(cx: Context, call: Call) -> Value:
         got = describe(args[0]) if len(args) == 1 else counted(len(args), "argument")
         if isinstance(d, ir.Const):
             got = str(d.value)
+        name = call.name
         raise type_fault(
             loc,
-            f"extent takes one constant dimension, got {got}",
-            "write extent(0)"
+            f"{name} takes one constant dimension, got {got}",
+            f"write {name}(0)"
             if len(sizes) < 2
-            else f"write extent(0) to extent({len(sizes) - 1}), or loop over them one by one",
+            else f"write {name}(0) to {name}({len(sizes) - 1}), or loop over them one by one",
         )
-    return sizes[d.value] if d.value < len(sizes) else ir.Const(1, PY_INT, loc)
+    return sizes[d.value] if d.value < len(sizes) else None

@@ -101,6 +101,8 @@ def _invoke(
         cx.out.append(ir.Evaluate(call, loc))
         return Obj(None, "None")
     if len(results) == 1:
+        if signature.constant is not None:  # loops over it have a fixed length
+            return _result(signature.result, [ir.Const(signature.constant, results[0], loc)])
         call = ir.Call(signature.name, tuple(flat), results[0].strong, loc)
         if not signature.effects and not signature.fails:
             typed = ir.Call(signature.name, tuple(flat), results[0], loc)

@@ -117,7 +117,7 @@ def part_of(
     if len(keys) != len(spans):
         name = shown(ref.base) if isinstance(base, ir.Var) else "part"
         row = ", ".join(["i", *[":"] * (len(spans) - 1)])
-        parts = 0 < len(keys) < len(spans) and not ref.base.type.mapped
+        parts = 0 < len(keys) < len(spans)
         more = f"; a part of it is {name}[{row}]" if parts else ""
         raise type_fault(
             loc,
@@ -143,17 +143,10 @@ def part_of(
             dims.append(Fixed(base_index(cx, dim, key, base, number, direct, d, at)))
         number += 1
     part = ViewRef(ref.base, tuple(dims))
-    mapped = ref.base.type.mapped
     if part.spans:
-        if mapped:
-            raise type_fault(
-                loc,
-                f"{describe(ref.base)} has a layout of its own, of which there are no subviews",
-                "index single elements, or copy it with es.deep_copy before the launch",
-            )
         return part
     indices = tuple(d.index for d in dims if isinstance(d, Fixed))
-    if mapped:
+    if ref.base.type.mapped:
         indices = (_mapped_offset(cx, ref.base, indices, loc),)
         dims = [Fixed(indices[0])]
     element = ref.base.type.element

@@ -13,9 +13,20 @@ import execspace as es
 
 from ..elements import magnitude, own, zero_of
 from .products import set_identity
-from .triangles import trsm, trsv
+from .triangles import trsm
 
-__all__ = ["geqrf", "gesv", "getrf", "getrs", "inverse", "lu", "ormqr", "potrf", "potrs", "swap_rows"]
+__all__ = [
+    "geqrf",
+    "gesv",
+    "getrf",
+    "getrs",
+    "inverse",
+    "lu",
+    "ormqr",
+    "potrf",
+    "potrs",
+    "swap_rows",
+]
 
 
 @es.function

@@ -6,7 +6,7 @@ from typing import Any
 
 import execspace as es
 
-from ..elements import element, is_lower, num_cols, num_rows, own, zero_of
+from ..elements import common_cols, common_rows, element, is_lower, num_cols, num_rows, own, zero_of
 
 __all__ = ["axpy", "copy", "dot", "fill", "gemm", "gemv", "scal", "set_identity", "trmm"]
 
@@ -30,8 +30,8 @@ def set_identity(A: Any) -> None:
 @es.function
 def copy(A: Any, B: Any, mode: Any = "N") -> None:
     """B = op(A), which must not overlap."""
-    for i in range(B.extent(0)):
-        for j in range(B.extent(1)):
+    for i in range(common_rows(A, mode, B)):
+        for j in range(common_cols(A, mode, B)):
             B[i, j] = element(A, i, j, mode)
 
 
@@ -83,8 +83,8 @@ def gemm(
 
     Where `beta` is 0, C is not read. It must not overlap A or B.
     """
-    for i in range(C.extent(0)):
-        for j in range(C.extent(1)):
+    for i in range(common_rows(A, mode_a, C)):
+        for j in range(common_cols(B, mode_b, C)):
             total = zero_of(C)
             for k in range(num_cols(A, mode_a)):
                 total += element(A, i, k, mode_a) * element(B, k, j, mode_b)
