@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.brief import brief
-from ..base.errors import LaunchError, ViewError
+from ..base.errors import LaunchError
 from ..base.flags import flag
 from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST
