@@ -1,0 +1,215 @@
+"""Products and triangular solves of batches on spaces that run many work items at once.
+
+A team takes some matrices, each of them as many threads as B has columns. A is in scratch memory,
+from which all threads of a matrix read the same element at a time; each has its column of B in
+registers. With op(A) on the right of B it is rows of B that threads have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import static
+from .elements import is_lower, own, zero_of
+
+__all__ = ["fits", "multiply", "triangle"]
+
+_MOST = 32  # rows and columns
+_THREADS = 128  # of a team, and up to four times as many so that warps are whole
+_SCRATCH = 65536  # bytes
+_SIDE_BY_SIDE = 32  # matrices, where the same element of each lies side by side
+
+
+def fits(m: int, k: int, n: int) -> bool:
+    """Whether A of m x k is small enough, and n columns are enough threads to load it."""
+    return max(m, k, n) <= _MOST and min(m, k, n) >= 1 and -(-m * k // n) <= 2 * _MOST
+
+
+class _Shape:
+    """How many matrices a team has, and in what order its threads take them."""
+
+    def __init__(self, A: es.View, m: int, k: int, n: int, space: es.ExecutionSpace) -> None:
+        limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
+        each = m * k * A.dtype.itemsize
+        room = min(_SCRATCH, int(es.TeamPolicy(1, space=space).scratch_size_max(0)) // 2)
+        most = max(1, min(limit // n, room // (each + A.dtype.itemsize)))
+        self.order = "matrices" if A.layout == "left" or A.mapping is not None else "elements"
+        if self.order == "matrices":
+            self.count = min(_SIDE_BY_SIDE, most)
+        else:
+            self.count = next(
+                (g for g in (4, 8, 16, 32, 64) if g * n >= _THREADS and g * n % 32 == 0), 16
+            )
+            self.count = min(self.count, most)
+        self.pad = 1 - m * k % 2 if self.order == "elements" else 0
+        self.each = -(-m * k // n)
+        teams = -(-A.shape[0] // self.count)
+        self.policy = es.TeamPolicy(teams, self.count * n, space=space)
+
+
+def multiply(
+    A: es.View, B: es.View, C: es.View, m: int, k: int, alpha: Any, beta: Any, mode_a: str,
+    mode_b: str, space: es.ExecutionSpace,
+) -> None:  # fmt: skip
+    """C = beta C + alpha op(A) op(B), where op(A) is m x k."""
+    n = C.shape[2]
+    shape = _Shape(A, m, k, n, space)
+    es.parallel_for(
+        shape.policy, _multiply, A, B, C, m, k, n, shape.count, shape.each, shape.pad, shape.order,
+        alpha, beta, mode_a, mode_b, label="batched gemm, columns",
+    )  # fmt: skip
+
+
+def triangle(
+    what: str, A: es.View, B: es.View, info: es.View, alpha: Any, side: str, uplo: str, mode: str,
+    diag: str, space: es.ExecutionSpace,
+) -> None:  # fmt: skip
+    """ "solve" or "multiply" B in place; "invert" A, which is B then, and say where it cannot."""
+    k = A.shape[1]
+    n = B.shape[2] if side == "L" else B.shape[1]
+    shape = _Shape(A, k, k, n, space)
+    es.parallel_for(
+        shape.policy, _triangle, A, B, info, k, n, shape.count, shape.each, shape.pad, shape.order,
+        alpha, what, side, uplo, mode, diag, label=f"batched triangle, {what}",
+    )  # fmt: skip
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+@es.function
+def _raw(at: Any, g: Any, e: Any, order: Any) -> Any:
+    """Element `e` of a matrix."""
+    return at[g, e] if order == "elements" else at[e, g]
+
+
+@es.function
+def _op(at: Any, g: Any, i: Any, k: Any, rows: Any, columns: Any, mode: Any, order: Any) -> Any:
+    """That of op(A) in row i and column k."""
+    e = i * columns + k if mode == "N" or mode == "C" else k * rows + i
+    return own(_raw(at, g, e, order), mode)
+
+
+def _multiply(
+    team: Any, A: Any, B: Any, C: Any, m: static, k: static, n: static, count: static,
+    each: static, pad: static, order: Any, alpha: Any, beta: Any, mode_a: Any, mode_b: Any,
+) -> None:  # fmt: skip
+    last = C.extent(0) - 1
+    first = team.league_rank * count
+    t = team.team_rank
+    g = t // n if order == "elements" else t % count
+    j = t % n if order == "elements" else t // count
+    shape = (count, m * k + pad) if order == "elements" else (m * k, count)
+    at = team.scratch(shape, A.dtype)
+    part = es.local(each, A.dtype)
+    column = es.local(k, C.dtype)
+    b = min(first + g, last)
+    for c in range(each):
+        f = min(c * (count * n) + t, count * m * k - 1)
+        of = f // (m * k) if order == "elements" else f % count
+        e = f % (m * k) if order == "elements" else f // count
+        if mode_a == "N" or mode_a == "C":
+            part[c] = A[min(first + of, last), e // k, e % k]
+        else:
+            part[c] = A[min(first + of, last), e // m, e % m]
+    for q in range(k):
+        if mode_b == "N" or mode_b == "C":
+            column[q] = own(B[b, q, j], mode_b)
+        else:
+            column[q] = own(B[b, j, q], mode_b)
+    for c in range(each):
+        f = c * (count * n) + t
+        if f < count * m * k:
+            if order == "elements":
+                at[f // (m * k), f % (m * k)] = part[c]
+            else:
+                at[f // count, f % count] = part[c]
+    team.barrier()
+    for i in range(m):
+        total = zero_of(C)
+        for q in range(k):
+            total += _op(at, g, i, q, m, k, mode_a, order) * column[q]
+        if first + g <= last:
+            if beta == 0:
+                C[b, i, j] = alpha * total
+            else:
+                C[b, i, j] = alpha * total + beta * C[b, i, j]
+
+
+def _triangle(
+    team: Any, A: Any, B: Any, info: Any, n: static, columns: static, count: static, each: static,
+    pad: static, order: Any, alpha: Any, what: Any, side: Any, uplo: Any, mode: Any, diag: Any,
+) -> None:  # fmt: skip
+    last = B.extent(0) - 1
+    first = team.league_rank * count
+    t = team.team_rank
+    g = t // columns if order == "elements" else t % count
+    j = t % columns if order == "elements" else t // count
+    shape = (count, n * n + pad) if order == "elements" else (n * n, count)
+    at = team.scratch(shape, A.dtype)
+    part = es.local(each, A.dtype)
+    column = es.local(n, B.dtype)
+    b = min(first + g, last)
+    for c in range(each):
+        f = min(c * (count * columns) + t, count * n * n - 1)
+        of = f // (n * n) if order == "elements" else f % count
+        e = f % (n * n) if order == "elements" else f // count
+        part[c] = A[min(first + of, last), e // n, e % n]
+    for q in range(n):
+        if what == "invert":
+            column[q] = 1 if q == j else 0
+        elif side == "L":
+            column[q] = alpha * B[b, q, j]
+        else:
+            column[q] = alpha * B[b, j, q]
+    for c in range(each):
+        f = c * (count * columns) + t
+        if f < count * n * n:
+            if order == "elements":
+                at[f // (n * n), f % (n * n)] = part[c]
+            else:
+                at[f // count, f % count] = part[c]
+    team.barrier()
+    # A row x of B times op(A) is the transpose of op(A) times a column.
+    low = is_lower(uplo, mode) == (side == "L")
+    for s in range(n):
+        p = s if low == (what != "multiply") else n - 1 - s
+        total = zero_of(B) + column[p]
+        if what == "multiply" and diag == "N":
+            total *= _op(at, g, p, p, n, n, mode, order)
+        for q in range(0 if low else p + 1, p if low else n):
+            if side == "L":
+                entry = _op(at, g, p, q, n, n, mode, order)
+            else:
+                entry = _op(at, g, q, p, n, n, mode, order)
+            if what == "multiply":
+                total += entry * column[q]
+            else:
+                total -= entry * column[q]
+        if what != "multiply" and diag == "N":
+            total /= _op(at, g, p, p, n, n, mode, order)
+        column[p] = total
+    if what == "invert":
+        found = 0
+        if diag == "N":
+            for q in range(n):
+                if _raw(at, g, (n - 1 - q) * (n + 1), order) == 0:
+                    found = n - q
+        if first + g <= last:
+            if j == 0:
+                info[b] = found
+            if found == 0:
+                for q in range(n):
+                    inside = q >= j if uplo == "L" else q <= j
+                    if inside and (diag == "N" or q != j):
+                        A[b, q, j] = column[q]
+    elif first + g <= last:
+        for q in range(n):
+            if side == "L":
+                B[b, q, j] = column[q]
+            else:
+                B[b, j, q] = column[q]

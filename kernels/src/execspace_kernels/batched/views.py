@@ -1,0 +1,65 @@
+"""Arguments of functions of batches: Views of rank 3, a matrix for each first index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import as_view
+from ..errors import MatrixError
+
+__all__ = ["batch", "check_square", "check_writable", "new", "same_batch"]
+
+
+def batch(source: Any, what: str, rank: int = 3) -> es.View:
+    """Matrices, or with rank 2 vectors, of real or complex floats."""
+    view = as_view(source, what)
+    shape = "(batch, m, n)" if rank == 3 else "(batch, n)"
+    if view.rank != rank:
+        raise es.ViewError(
+            f"{what}: View '{view.label}' has shape {view.shape}; expected {shape}."
+        )
+    if view.dtype.kind not in "fc":
+        raise es.ViewError(
+            f"{what}: View '{view.label}' is of {view.dtype}; expected real or complex floats."
+        )
+    return view
+
+
+def same_batch(what: str, **views: es.View) -> int:
+    """How many matrices there are; ViewError if some have others."""
+    (first, view), *others = views.items()
+    for name, other in others:
+        if other.shape[0] != view.shape[0]:
+            raise es.ViewError(
+                f"{what}: {first} has {view.shape[0]} matrices and {name} {other.shape[0]}; "
+                f"expected the same number."
+            )
+    return int(view.shape[0])
+
+
+def check_writable(what: str, name: str, view: es.View) -> None:
+    """ViewError for what is written in place and must not be."""
+    if view.is_readonly:
+        raise es.ViewError(f"{what}: {name} is View '{view.label}', which is read-only.")
+
+
+def check_square(what: str, A: es.View) -> int:
+    """The rows of square matrices; MatrixError for others."""
+    m, n = A.shape[1:]
+    if m != n:
+        raise MatrixError(f"{what}: A has matrices of {m} x {n}; expected square ones.")
+    return int(n)
+
+
+def new(
+    shape: tuple[int, ...], dtype: Any, what: str, space: es.ExecutionSpace, like: es.View
+) -> es.View:
+    """A View, not filled, in the layout of another one where that has a name."""
+    layout: Any = like.layout if like.layout in ("left", "right") else None
+    if like.mapping is not None and len(shape) == 3:
+        layout = like.mapping
+    return es.View(shape, np.dtype(dtype), label=what, space=space, layout=layout, initialize=False)
