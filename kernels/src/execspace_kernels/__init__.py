@@ -1,7 +1,7 @@
 """Linear algebra on execspace's Views.
 
-`sparse` has sparse matrices and what is done with them, `solvers` iterative solvers. Submodules
-are loaded when they are used.
+`sparse` has sparse matrices and what is done with them, `solvers` iterative solvers, `batched`
+dense linear algebra of many small matrices. Submodules are loaded when they are used.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = [
     "MatrixError",
     "Timing",
     "Vendor",
+    "batched",
     "explain",
     "solvers",
     "sparse",
@@ -29,6 +30,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("solvers", "sparse"):
+    if name in ("batched", "solvers", "sparse"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

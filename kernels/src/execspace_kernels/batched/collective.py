@@ -132,9 +132,7 @@ def functions_of(Range: Any) -> SimpleNamespace:
         team.barrier()
 
     @es.function
-    def trsv(
-        team: Any, A: Any, b: Any, uplo: Any = "L", mode: Any = "N", diag: Any = "N"
-    ) -> None:
+    def trsv(team: Any, A: Any, b: Any, uplo: Any = "L", mode: Any = "N", diag: Any = "N") -> None:
         n = A.extent(0)
         low = is_lower(uplo, mode)
         for s in range(n):
@@ -344,7 +342,9 @@ def functions_of(Range: Any) -> SimpleNamespace:
         for k in range(min(m, A.extent(1))):
             pivot = zero_of(A) + A[k, k]
             below = es.parallel_reduce(
-                Range(team, k + 1, m), lambda i: magnitude(A, A[i, k]), reducer=es.Max  # noqa: B023
+                Range(team, k + 1, m),
+                lambda i: magnitude(A, A[i, k]),
+                reducer=es.Max,
             )
             largest = max(magnitude(A, pivot), below)
             is_real = True

@@ -19,9 +19,7 @@ def batch(source: Any, what: str, rank: int = 3) -> es.View:
     view = as_view(source, what)
     shape = "(batch, m, n)" if rank == 3 else "(batch, n)"
     if view.rank != rank:
-        raise es.ViewError(
-            f"{what}: View '{view.label}' has shape {view.shape}; expected {shape}."
-        )
+        raise es.ViewError(f"{what}: View '{view.label}' has shape {view.shape}; expected {shape}.")
     if view.dtype.kind not in "fc":
         raise es.ViewError(
             f"{what}: View '{view.label}' is of {view.dtype}; expected real or complex floats."

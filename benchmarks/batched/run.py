@@ -1,0 +1,279 @@
+"""Small matrices in batches, beside NumPy and SciPy on hosts, and PyTorch on CUDA.
+
+    python -m benchmarks.batched.run [--space NAME ...] [--only SECTION ...] [--json FILE]
+
+Each case has a triad that moves as many bytes. Work that is done in place has several copies of its
+matrices, which are renewed before each turn. Results are compared before anything is timed;
+contestants take turns, medians are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import execspace as es
+from benchmarks.common.machine import describe, device_of
+from benchmarks.common.optional import library
+from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
+from execspace_kernels import batched
+
+SECTIONS = ("gemm", "getrf", "trsm", "trmm", "trtri")
+DEVICES = ("cuda", "hip", "opencl")
+SIZES = (3, 4, 5, 8, 10, 15, 16, 32)
+BATCH = {"device": {"trmm": 1 << 19, "trtri": 1 << 19}, "host": {}}
+USUAL = {"device": 163840, "host": 16384}
+LARGE = 256e6  # bytes that a case has at least with --large
+COPIES = 8  # of what is changed in place
+TRIAD = "execspace, triad of as many bytes"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write a file if asked to; 1 if execspace failed or was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    usable = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
+    add = parser.add_argument
+    add("--space", action="append", help=f"a space to measure ({usable})")
+    add("--only", action="append", choices=SECTIONS, help="a section; all if not given")
+    add("--sizes", type=int, nargs="+", default=SIZES, help=f"rows of matrices {SIZES}")
+    add("--layout", choices=("right", "left", "interleaved"), default="right", help="(right)")
+    add("--large", action="store_true", help="as many matrices as fill 256 MB, if that is more")
+    add("--rounds", type=int, default=9, help="turns of each (9)")
+    add("--quick", action="store_true", help="few matrices, to see whether it runs")
+    add("--json", metavar="FILE", type=Path, help="write all results to a file")
+    options = parser.parse_args(arguments)
+    results: dict[str, dict[str, Any]] = {}
+    for name in options.space or usable:
+        for case, makers in cases(es.space(name), options):
+            peers = [who for who in makers if not who.startswith("execspace")]
+            found = take_turns(makers, options.rounds, calls=1, peers=peers)
+            results.setdefault(name, {})[case] = found
+            Console().print(_table(f"{name}: {case}, layout {options.layout}", found))
+    if options.json is not None:
+        record = {
+            "format": 1,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": describe(", ".join(results), 0, None),
+            "devices": {name: device_of(es.space(name)) for name in results},
+            "layout": options.layout,
+            "results": results,
+        }
+        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    wrong = [
+        f"{name}, {case}, {who}: {found['error']}"
+        for name, by_case in results.items()
+        for case, outcome in by_case.items()
+        for who, found in outcome.items()
+        if "error" in found and not found["peer"]
+    ]
+    for line in wrong:
+        print(line)
+    return int(bool(wrong))
+
+
+def cases(
+    space: es.ExecutionSpace, options: argparse.Namespace
+) -> Iterator[tuple[str, Mapping[str, Maker]]]:
+    """Each case with who takes part in it."""
+    kind = "device" if space.name.partition(":")[0] in DEVICES else "host"
+    for section in options.only or SECTIONS:
+        for n in options.sizes:
+            number = BATCH[kind].get(section, USUAL[kind])
+            moved = {"gemm": 3, "getrf": 2, "trsm": 3, "trmm": 3, "trtri": 2}[section] * 8 * n * n
+            if options.large:
+                number = max(number, int(LARGE / moved))
+            if options.quick:
+                number = 50
+            case = Case(space, section, n, number, options.layout)
+            makers: dict[str, Maker] = {"execspace": case.ours} | _peers(case)
+            makers[TRIAD] = partial(_triad_of, space, moved * number // 24)
+            yield f"{section}, {n} x {n}, {number}", makers
+
+
+class Case:
+    """Matrices, and what is to come out."""
+
+    def __init__(self, space: Any, what: str, n: int, number: int, layout: str) -> None:
+        self.space, self.what, self.n, self.number, self.layout = space, what, n, number, layout
+        rng = np.random.default_rng(n)
+        self.A, self.B = rng.random((2, number, n, n))
+        if what != "gemm" and what != "getrf":
+            self.A = np.tril(self.A) + n * np.eye(n)
+        self.samples = np.unique(np.linspace(0, number - 1, 20).astype(int))
+        self.copies = 1 if what == "gemm" else COPIES
+
+    def view(self, values: Any) -> es.View:
+        """In the layout that was asked for."""
+        layout: Any = self.layout
+        if layout == "interleaved":
+            layout = batched.Interleaved(32 if self.space.name in DEVICES else 8)
+        made = es.View(values.shape, np.float64, layout=layout, space=self.space)
+        es.deep_copy(made, values)
+        return made
+
+    def ours(self) -> Contestant:
+        """Those of batched."""
+        A, B, space = self.view(self.A), self.view(self.B), self.space
+        changed = A if self.what in ("getrf", "trtri") else B
+        ring = [changed, *(self.view(self.A) for _ in range(self.copies - 1))]
+        kept = self.view(self.A if changed is A else self.B)
+        C = self.view(np.zeros_like(self.A))
+        pivots = es.zeros((self.number, self.n), np.int32, space=space)
+
+        def renew() -> None:
+            for one in ring:
+                es.deep_copy(one, kept)
+            space.fence()
+
+        def one(target: es.View) -> None:
+            if self.what == "gemm":
+                batched.gemm(A, B, out=C, space=space)
+            elif self.what == "getrf":
+                batched.getrf(target, pivots=pivots, space=space)
+            elif self.what == "trtri":
+                batched.trtri(target, space=space)
+            else:
+                (batched.trsm if self.what == "trsm" else batched.trmm)(A, target, space=space)
+
+        def call() -> None:
+            for target in ring if self.what != "gemm" else [B] * COPIES:
+                one(target)
+
+        def check() -> dict[str, Any]:
+            renew()
+            one(changed)
+            found = np.zeros_like(self.A)
+            es.deep_copy(found, C if self.what == "gemm" else changed)
+            self.check(found, pivots.to_numpy())
+            return {}
+
+        before = None if self.what == "gemm" else renew
+        return Contestant("execspace", call, space.fence, check, before, COPIES)
+
+    def check(self, found: Any, pivots: Any = None) -> None:
+        """AssertionError if some matrices are wrong."""
+        for b in self.samples:
+            A, B = self.A[b], self.B[b]
+            if self.what == "getrf":
+                lower = np.tril(found[b], -1) + np.eye(self.n)
+                permuted = A.copy()
+                for k, other in enumerate(pivots[b]):
+                    permuted[[k, other]] = permuted[[other, k]]
+                assert np.abs(lower).max() <= 1 + 1e-15, "not the largest pivot"
+                assert np.allclose(lower @ np.triu(found[b]), permuted), "the factors are wrong"
+                continue
+            expected = {
+                "gemm": lambda A=A, B=B: A @ B,
+                "trmm": lambda A=A, B=B: A @ B,
+                "trsm": lambda A=A, B=B: np.linalg.solve(A, B),
+                "trtri": lambda A=A: np.linalg.inv(A),
+            }[self.what]()
+            assert np.allclose(found[b], expected), "the result is wrong"
+
+
+def _triad_of(space: es.ExecutionSpace, n: int) -> Contestant:
+    a, b, c = (es.ones(n, space=space) for _ in "abc")
+    every = es.RangePolicy(n, space=space)
+
+    def call() -> None:
+        for _ in range(COPIES):
+            es.parallel_for(every, _triad, a, b, c)
+
+    return Contestant(TRIAD, call, space.fence, lambda: None, each=COPIES)
+
+
+def _triad(i: int, a: Any, b: Any, c: Any) -> None:
+    a[i] = b[i] + 3.0 * c[i]
+
+
+def _peers(case: Case) -> dict[str, Maker]:
+    where = case.space.name.partition(":")[0]
+    if where == "cuda":
+        return {"PyTorch": partial(_torch, case)} if case.what in ("gemm", "getrf", "trsm") else {}
+    if where in DEVICES:
+        return {}
+    return {"NumPy": partial(_numpy, case)} if case.what in ("gemm", "trtri") else {
+        "SciPy, in a loop": partial(_scipy, case)
+    }
+
+
+def _torch(case: Case) -> Contestant:
+    torch = library("torch")
+    A, B = torch.as_tensor(case.A).cuda(), torch.as_tensor(case.B).cuda()
+    C = torch.empty_like(A)
+    act: Callable[[], Any] = {
+        "gemm": lambda: torch.bmm(A, B, out=C),
+        "getrf": lambda: torch.linalg.lu_factor(A),
+        "trsm": lambda: torch.linalg.solve_triangular(A, B, upper=False),
+    }[case.what]
+
+    def check() -> None:
+        found = act()
+        if case.what == "getrf":
+            case.check(found[0].cpu().numpy(), found[1].cpu().numpy() - 1)
+        else:
+            case.check(found.cpu().numpy())
+
+    return _repeated("PyTorch", act, torch.cuda.synchronize, check)
+
+
+def _numpy(case: Case) -> Contestant:
+    C = np.empty_like(case.A)
+    act = partial(np.matmul, case.A, case.B, out=C)
+    if case.what == "trtri":
+        act = partial(np.linalg.inv, case.A)
+    return _repeated("NumPy", act, lambda: None, lambda: case.check(act()))
+
+
+def _scipy(case: Case) -> Contestant:
+    lapack, blas = library("scipy.linalg.lapack"), library("scipy.linalg.blas")
+
+    def each(b: int) -> Any:
+        if case.what == "getrf":
+            return lapack.dgetrf(case.A[b])
+        solve = blas.dtrsm if case.what == "trsm" else blas.dtrmm
+        return solve(1.0, case.A[b], case.B[b], lower=1)
+
+    def act() -> None:
+        for b in range(case.number):
+            each(b)
+
+    return Contestant("SciPy, in a loop", act, lambda: None, lambda: None)
+
+
+def _repeated(name: str, act: Callable[[], Any], wait: Any, check: Any) -> Contestant:
+    def call() -> None:
+        for _ in range(COPIES):
+            act()
+
+    return Contestant(name, call, wait, check, each=COPIES)
+
+
+def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
+    table = Table("who", "ms", "of the fastest peer", "triad over it", title=title)
+    peers = [n for n in peers_of(outcome)]
+    fastest = min(peers, key=lambda n: outcome[n]["ms"], default=None)
+    for name, found in outcome.items():
+        if "ms" not in found:
+            table.add_row(name, str(found.get("not_there") or found.get("error")), "", "")
+            continue
+        ratio = over(outcome, name, fastest) if fastest else None
+        share = over(outcome, TRIAD, name)
+        table.add_row(
+            name, f"{found['ms']:.4f}", "" if ratio is None else f"{ratio:.2f}",
+            "" if share is None else f"{share:.2f}",
+        )  # fmt: skip
+    return table
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,446 @@
+"""Factors of batches, and triangular solves and inverses, called from outside of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import MANY, as_view, check_apart, check_takes, choice, result
+from ..decisions import decided
+from ..errors import MatrixError
+from . import columns, eliminations, serial
+from .products import on_triangles
+from .views import batch, check_square, check_writable, new, same_batch
+
+__all__ = ["gesv", "getrf", "getrs", "inverse", "lu", "potrf", "trsm", "trtri"]
+
+
+def trsm(
+    A: es.View | Any,
+    B: es.View | Any,
+    *,
+    alpha: complex = 1.0,
+    side: str = "L",
+    uplo: str = "L",
+    mode: str = "N",
+    diag: str = "N",
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+) -> es.View:
+    """B = alpha op(A)^-1 B, or alpha B op(A)^-1, for each triangular A of a batch, in place.
+
+    Arguments, result and errors are those of `batched.trmm`. Nothing is tested: zeros on the
+    diagonal make infinities and NaN. Asynchronous where the space is.
+    """
+    return on_triangles("trsm", A, B, alpha, side, uplo, mode, diag, algorithm, space)
+
+
+def trtri(
+    A: es.View | Any,
+    *,
+    uplo: str = "L",
+    diag: str = "N",
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+) -> es.View:
+    """A = A^-1 for each triangular matrix of a batch, in place.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, n, n)
+        Only the triangle `uplo` is read and written, with `diag` "U" without its diagonal.
+    uplo : {"L", "U"}
+    diag : {"N", "U"}
+    algorithm : {"auto", "serial", "columns"}
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    View, shape (batch,), int32
+        0 for each matrix, or the number of the first column, from 1 on, whose diagonal element is
+        0: such a matrix is not changed.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is.
+    """
+    choice(uplo, "trtri: uplo", ("L", "U"))
+    choice(diag, "trtri: diag", ("N", "U"))
+    A, n, where, info = _in_place("trtri", A, True, space)
+    by_columns = columns.fits(n, n, n)
+    chosen = _chosen("trtri", algorithm, "columns" if by_columns else None, where)
+    if chosen == "columns":
+        columns.triangle("invert", A, A, info, 1.0, "L", uplo, "N", diag, where)
+    else:
+        _each("trtri", where, A.shape[0], _trtri, A, info, uplo, diag)
+    return info
+
+
+def lu(
+    A: es.View | Any, *, algorithm: str = "auto", space: str | es.ExecutionSpace | None = None
+) -> es.View:
+    """A = L U without pivots for each matrix of a batch, in place; the diagonal of L is 1.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, m, n)
+        Read and written. Matrices that need no pivots, such as diagonally dominant ones.
+    algorithm : {"auto", "serial", "registers", "rows"}
+        "serial": a work item for each matrix. "registers": the same, on devices, with the matrix in
+        registers. "rows": a team for each, whose threads have rows in registers.
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    View, shape (batch,), int32
+        0 for each matrix, or the number of the first pivot, from 1 on, that is 0.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is.
+    """
+    A, _, where, info = _in_place("lu", A, False, space)
+    nothing = es.View((0, 0), np.int32, label="pivots", space=where)
+    _factors("lu", A, nothing, info, "L", algorithm, where, lambda: _each(
+        "lu", where, A.shape[0], _lu, A, info
+    ))  # fmt: skip
+    return info
+
+
+def getrf(
+    A: es.View | Any,
+    *,
+    pivots: es.View | Any = None,
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+) -> tuple[es.View, es.View]:
+    """A = P L U with partial pivots for each matrix of a batch, in place; LAPACK's getrf.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, m, n)
+        Read and written.
+    pivots : View or array of int32 or int64, shape (batch, min(m, n)), optional
+        Row k of a matrix was exchanged with row pivots[b, k], counted from 0 on. Without it a new
+        View of int32.
+    algorithm, space
+        As of `lu`.
+
+    Returns
+    -------
+    pivots : View
+    info : View, shape (batch,), int32
+        0 for each matrix, or the number of the first pivot, from 1 on, that is 0.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is.
+    """
+    A, _, where, info = _in_place("getrf", A, False, space)
+    p = _pivots("getrf", pivots, A, where, is_read=False)
+    _factors("getrf", A, p, info, "L", algorithm, where, lambda: _each(
+        "getrf", where, A.shape[0], _getrf, A, p, info
+    ))  # fmt: skip
+    return p, info
+
+
+def potrf(
+    A: es.View | Any,
+    *,
+    uplo: str = "L",
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+) -> es.View:
+    """A = L L^H, or U^H U with uplo "U", for each Hermitian matrix of a batch, in place.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, n, n)
+        Only the triangle `uplo` is read and written.
+    uplo : {"L", "U"}
+    algorithm : {"auto", "serial", "registers"}
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    View, shape (batch,), int32
+        0 for each matrix, or the number of the first row, from 1 on, which shows that it is not
+        positive definite.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is.
+    """
+    choice(uplo, "potrf: uplo", ("L", "U"))
+    A, _, where, info = _in_place("potrf", A, True, space)
+    nothing = es.View((0, 0), np.int32, label="pivots", space=where)
+    _factors("potrf", A, nothing, info, uplo, algorithm, where, lambda: _each(
+        "potrf", where, A.shape[0], _potrf, A, info, uplo
+    ))  # fmt: skip
+    return info
+
+
+def getrs(
+    A: es.View | Any,
+    pivots: es.View | Any,
+    B: es.View | Any,
+    *,
+    mode: str = "N",
+    space: str | es.ExecutionSpace | None = None,
+) -> es.View:
+    """B = op(P L U)^-1 B with what `getrf` made, for each matrix of a batch, in place.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, n, n)
+        Read.
+    pivots : View or array, shape (batch, n)
+        Read.
+    B : View or array, shape (batch, n, k)
+        Read and written.
+    mode : {"N", "T", "H"}
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    View
+        `B`.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is; a work item for each column.
+    """
+    choice(mode, "getrs: mode", ("N", "T", "H"))
+    A, B = batch(A, "getrs: A"), batch(B, "getrs: B")
+    where = _right_sides("getrs", A, B, space)
+    p = _pivots("getrs", pivots, A, where, is_read=True)
+    es.parallel_for(
+        es.MDRangePolicy((B.shape[0], B.shape[2]), space=where), _getrs, A, p, B, mode,
+        label="batched getrs",
+    )  # fmt: skip
+    return B
+
+
+def gesv(
+    A: es.View | Any, B: es.View | Any, *, space: str | es.ExecutionSpace | None = None
+) -> tuple[es.View, es.View]:
+    """B = A^-1 B for each matrix of a batch, in place; of A are left its factors.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, n, n)
+        Read and written.
+    B : View or array, shape (batch, n, k)
+        Read and written; as it was where a matrix is singular.
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    pivots : View, shape (batch, n), int32
+    info : View, shape (batch,), int32
+        As of `getrf`.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is; two launches.
+    """
+    A, B = batch(A, "gesv: A"), batch(B, "gesv: B")
+    where = _right_sides("gesv", A, B, space)
+    pivots, info = getrf(A, space=where)
+    es.parallel_for(
+        es.MDRangePolicy((B.shape[0], B.shape[2]), space=where), _solve, A, pivots, info, B,
+        label="batched gesv",
+    )  # fmt: skip
+    return pivots, info
+
+
+def inverse(
+    A: es.View | Any,
+    *,
+    out: es.View | Any = None,
+    space: str | es.ExecutionSpace | None = None,
+) -> tuple[es.View, es.View]:
+    """The inverse of each matrix of a batch; of A are left its factors.
+
+    Parameters
+    ----------
+    A : View or array, shape (batch, n, n)
+        Read and written.
+    out : View or array, shape (batch, n, n), optional
+        Written; NaN where a matrix is singular. Without it a new View in the layout of `A`.
+    space : str or ExecutionSpace, optional
+
+    Returns
+    -------
+    inverses : View
+    info : View, shape (batch,), int32
+        As of `getrf`.
+
+    Raises
+    ------
+    ViewError, MatrixError, SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is; two launches.
+    """
+    A = batch(A, "inverse: A")
+    check_square("inverse", A)
+    where = es.space_for(A, *(() if out is None else (out,)), space=space)
+    if out is None:
+        made = new(A.shape, A.dtype, "inverse", where, A)
+    else:
+        made = result(out, "inverse", A.shape, A.dtype, where, A)
+        check_takes("inverse", made, A.dtype)
+        check_apart("inverse", made, A=A)
+    pivots, info = getrf(A, space=where)
+    es.parallel_for(
+        es.MDRangePolicy(A.shape[::2], space=where), _invert, A, pivots, info, made,
+        label="batched inverse",
+    )  # fmt: skip
+    return made, info
+
+
+def _in_place(
+    what: str, A: Any, is_square: bool, space: Any
+) -> tuple[es.View, int, es.ExecutionSpace, es.View]:
+    """The View, its rows, the space, and what tells of failures."""
+    A = batch(A, f"{what}: A")
+    if is_square:
+        check_square(what, A)
+    check_writable(what, "A", A)
+    where = es.space_for(A, space=space)
+    info = es.View(A.shape[0], np.int32, label="info", space=where)
+    return A, int(A.shape[1]), where, info
+
+
+def _right_sides(what: str, A: es.View, B: es.View, space: Any) -> es.ExecutionSpace:
+    same_batch(what, A=A, B=B)
+    n = check_square(what, A)
+    if B.shape[1] != n:
+        raise es.ViewError(
+            f"{what}: B has matrices of {B.shape[1]} x {B.shape[2]}; expected {n} rows, as A."
+        )
+    check_writable(what, "B", B)
+    check_takes(what, B, np.result_type(A.dtype, B.dtype))
+    check_apart(what, B, A=A)
+    return es.space_for(A, B, space=space)
+
+
+def _pivots(
+    what: str, given: Any, A: es.View, space: es.ExecutionSpace, *, is_read: bool
+) -> es.View:
+    shape = A.shape[0], min(A.shape[1:])
+    if given is None:
+        return es.View(shape, np.int32, label="pivots", space=space)
+    found = as_view(given, f"{what}: pivots")
+    if found.shape != shape or found.dtype.name not in ("int32", "int64"):
+        raise es.ViewError(
+            f"{what}: pivots is View '{found.label}' of {found.dtype} and shape {found.shape}; "
+            f"expected int32 or int64 and {shape}."
+        )
+    if not is_read:
+        check_writable(what, "pivots", found)
+    return found
+
+
+def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.ExecutionSpace) -> str:
+    """ "serial", or what devices have for such matrices."""
+    known = ("auto", "serial", *((on_devices,) if on_devices else ()))
+    choice(algorithm, f"{what}: algorithm, for such matrices", known)
+    if algorithm != "auto":
+        if algorithm != "serial" and not isinstance(space, es.SupportsTeams):
+            raise MatrixError(
+                f"{what}: algorithm={algorithm!r}, but space '{space.name}' has no teams; expected "
+                f"'serial' or 'auto'."
+            )
+        chosen, why = algorithm, "it was asked for"
+    elif on_devices is None:
+        chosen, why = "serial", "there is no other for such matrices"
+    elif space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+        chosen, why = "serial", f"space '{space.name}' runs few work items at once"
+    else:
+        chosen, why = on_devices, f"space '{space.name}' runs many work items at once"
+    decided(f"batched.{what}", chosen, why)
+    return chosen
+
+
+def _factors(
+    what: str, A: es.View, pivots: es.View, info: es.View, uplo: str, algorithm: str,
+    space: es.ExecutionSpace, by_work_items: Callable[[], None],
+) -> None:  # fmt: skip
+    chosen = _chosen(what, algorithm, eliminations.way(what, A), space)
+    if not A.shape[0]:
+        return
+    if chosen == "serial":
+        by_work_items()
+    else:
+        eliminations.factor(what, chosen, A, pivots, info, uplo, space)
+
+
+def _each(what: str, space: es.ExecutionSpace, number: int, kernel: Any, *args: Any) -> None:
+    every = es.RangePolicy(number, space=space)
+    es.parallel_for(every, kernel, *args, label=f"batched {what}, serial")
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _trtri(b: int, A: Any, info: Any, uplo: Any, diag: Any) -> None:
+    info[b] = serial.trtri(A[b, :, :], uplo, diag)
+
+
+def _lu(b: int, A: Any, info: Any) -> None:
+    info[b] = serial.lu(A[b, :, :])
+
+
+def _getrf(b: int, A: Any, pivots: Any, info: Any) -> None:
+    info[b] = serial.getrf(A[b, :, :], pivots[b, :])
+
+
+def _potrf(b: int, A: Any, info: Any, uplo: Any) -> None:
+    info[b] = serial.potrf(A[b, :, :], uplo)
+
+
+def _getrs(b: int, j: int, A: Any, pivots: Any, B: Any, mode: Any) -> None:
+    serial.getrs(A[b, :, :], pivots[b, :], B[b, :, j : j + 1], mode)
+
+
+def _solve(b: int, j: int, A: Any, pivots: Any, info: Any, B: Any) -> None:
+    if info[b] == 0:
+        serial.getrs(A[b, :, :], pivots[b, :], B[b, :, j : j + 1])
+
+
+def _invert(b: int, j: int, A: Any, pivots: Any, info: Any, out: Any) -> None:
+    for i in range(A.extent(1)):
+        out[b, i, j] = (1 if i == j else 0) if info[b] == 0 else np.nan
+    if info[b] == 0:
+        serial.getrs(A[b, :, :], pivots[b, :], out[b, :, j : j + 1])
