@@ -201,9 +201,11 @@ def _peers(case: Case) -> dict[str, Maker]:
         return {"PyTorch": partial(_torch, case)} if case.what in ("gemm", "getrf", "trsm") else {}
     if where in DEVICES:
         return {}
-    return {"NumPy": partial(_numpy, case)} if case.what in ("gemm", "trtri") else {
-        "SciPy, in a loop": partial(_scipy, case)
-    }
+    return (
+        {"NumPy": partial(_numpy, case)}
+        if case.what in ("gemm", "trtri")
+        else {"SciPy, in a loop": partial(_scipy, case)}
+    )
 
 
 def _torch(case: Case) -> Contestant:

@@ -375,6 +375,27 @@ def helper_with_other_code(m, x, s):
 
 
 @case
+def helper_with_another_default(m, x, s):
+    yield "for", 3, m.helped_by_default, (x,)
+    m.defaulted.__defaults__ = "half", 2.5
+    yield "for", 3, m.helped_by_default, (x,)
+
+
+@case
+def helper_with_a_default_by_name(m, x, s):
+    yield "for", 3, m.helped_by_default, (x,)
+    m.defaulted.__kwdefaults__ = {"by": 3.5}
+    yield "for", 3, m.helped_by_default, (x,)
+
+
+@case
+def cell_of_a_helper(m, x, s):
+    yield "for", 3, m.helped_by_a_closure, (x,)
+    m.added_two.__closure__[0].cell_contents = 3.0
+    yield "for", 3, m.helped_by_a_closure, (x,)
+
+
+@case
 def helper_with_a_mark(m, x, s):
     yield "for", 3, m.helped, (x,)
     es.function(fma=False)(m.helper)
@@ -516,11 +537,15 @@ MUTATIONS = {
         lambda: without(r"_execspace_h\d+\.type"), ["dtype_of_a_captured_view"]),
     "captured values": (
         lambda: without(r"_execspace_h\d+ (is|==)"),
-        ["another captured number", "another string", "another_closure",
+        ["another captured number", "another string", "another_closure", "cell_of_a_helper",
          "constant of another module", "constant of a helper", "sign of zero", "another class",
          "function of a library"]),
     "code of helpers": (
         lambda: without(r"_execspace_h\d+\.__code__"), ["helper_with_other_code"]),
+    "defaults of helpers": (
+        lambda: without(r".*__defaults__ is"), ["helper_with_another_default"]),
+    "defaults of helpers by name": (
+        lambda: without(r".*__kwdefaults__"), ["helper_with_a_default_by_name"]),
     "code of the kernel": (
         lambda: without(r"_execspace_fn\.__code__"), ["cells_under_other_names"]),
     "marks": (lambda: without(r".*__dict__"), ["helper_with_a_mark"]),

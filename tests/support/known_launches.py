@@ -143,6 +143,11 @@ n, g, flag, text, nothing, single, imaginary = 3, 1.5, True, "s", None, np.float
 kind, builtin, ufunc = float, math.sin, np.sin
 def helper(a): return a * g
 def doubled(a): return helper(a) + helper(a)
+def defaulted(a, how="twice", by=2.5): return a + a if how == "twice" else a * by
+def added(a):
+    def inner(b): return defaulted(b) + a
+    return inner
+added_two = added(2.0)
 def counted(a): return counted(a - 1) if a > 0 else n
 @es.kernel
 def inner(a): return a + g
@@ -158,6 +163,8 @@ def in_module(i, x): x[i] = other.scale + other.shifted(i)
 def library(i, x): x[i] = math.sqrt(abs(i)) + np.sin(operator.add(i, 1)) + kind(i)
 def named_library(i, x): x[i] = builtin(i) + ufunc(i)
 def helped(i, x): x[i] = doubled(i) + inner(i)
+def helped_by_default(i, x): x[i] = defaulted(i)
+def helped_by_a_closure(i, x): x[i] = added_two(i)
 def recursive(i, x): x[i] = counted(i)
 def helped_from_outside(i, x): x[i] = shifted(i) + rooted(i)
 def view_of_another_module(i, x): x[i] = stored(i)
@@ -217,5 +224,6 @@ def code_of(text):
 
 FOR = (
     "plain number numbers objects view views attributes in_module library named_library helped "
-    "recursive helped_from_outside view_of_another_module joined"
+    "recursive helped_from_outside view_of_another_module joined helped_by_default "
+    "helped_by_a_closure"
 ).split()  # fmt: skip

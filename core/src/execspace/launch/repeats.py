@@ -266,17 +266,22 @@ class _Test:
         fn, root = scope.fn, path[0]
         if fn is self.fn and root in self.bound:
             return constant_tag(lookup(scope, path))
-        if root in scope.bound or root in defaults(fn):
+        if root in scope.bound:
             return _UNKNOWN
+        if root in defaults(fn):
+            return self._default(fn, path)
         if root in fn.__code__.co_freevars:
             cell = fn.__code__.co_freevars.index(root)
-            read = ".".join((f"{_own('fn')}.__closure__[{cell}].cell_contents", *path[1:]))
+            own = _own("fn") if fn is self.fn else self.constant(fn)
+            read = ".".join((f"{own}.__closure__[{cell}].cell_contents", *path[1:]))
         else:
             read = self._read(fn, ".".join(path))
         name = _own(f"h{len(self.reads)}")
         self.reads.append(f"{name} = {read}")
         value = lookup(scope, path)
         if type(value) is View:
+            if root in fn.__code__.co_freevars and fn is not self.fn:
+                return _UNKNOWN  # the test has the helper, and would keep the View alive with it
             self.view(name, value)
             self.given.append(name)
             return value.type
@@ -286,14 +291,25 @@ class _Test:
         if _never_changes(value):
             self.tests.append(f"{name} is {self.constant(value)}")
             return constant_tag(value)
-        if isinstance(value, type) and issubclass(value, Reducer):
-            return self._reducer_class(name, value)
+        if isinstance(value, type):
+            return self._class(name, value)
         return self._function(name, value, seen)
 
-    def _reducer_class(self, name: str, value: type) -> object:
-        """Tag of a class of reducers, which is compared whole: its attributes may change."""
+    def _default(self, fn: FunctionType, path: tuple[str, ...]) -> object:
+        """Tag of the default of a parameter of a helper; `_function` tests that they are these."""
+        value = defaults(fn)[path[0]]
+        simple = _never_changes(value) or type(value) is float
+        return constant_tag(value) if simple and len(path) == 1 else _UNKNOWN
+
+    def _class(self, name: str, value: type) -> object:
+        """Tag of a class; one of reducers is compared whole: its attributes may change."""
         tag = constant_tag(value)
-        self.tests.append(f"{self.constant(constant_tag)}({name}) == {self.constant(tag)}")
+        if issubclass(value, Reducer):
+            self.tests.append(f"{self.constant(constant_tag)}({name}) == {self.constant(tag)}")
+        elif tag is value:
+            self.tests.append(f"{name} is {self.constant(value)}")
+        else:
+            return _UNKNOWN
         return tag
 
     def _function(self, name: str, value: Any, seen: tuple[CodeType, ...]) -> object:
@@ -302,12 +318,16 @@ class _Test:
         if scope is None or type(value) not in (FunctionType, Kernel) or scope.bound:
             return _UNKNOWN
         fn = scope.fn
-        if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__:
+        if fn.__kwdefaults__ or (fn.__defaults__ and self.fn is fn):
+            return _UNKNOWN
+        if fn.__closure__ and fn.__code__ in seen:  # maybe of another closure, with Views
             return _UNKNOWN
         self.tests.append(f"{name} is {self.constant(value)}")
         own = name if type(value) is FunctionType else self.constant(fn)
         self.tests.append(f"{own}.__code__ is {self.constant(fn.__code__)}")
         self.tests.append(f"{own}.__module__ is {self.constant(fn.__module__)}")
+        self.tests.append(f"{own}.__defaults__ is {self.constant(fn.__defaults__)}")
+        self.tests.append(f"not {own}.__kwdefaults__")
         mark = self.constant(fn.__dict__.get(FMA))
         self.tests.append(f"{own}.__dict__.get({FMA!r}) is {mark}")
         if fn.__code__ in seen:
