@@ -11,7 +11,7 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, PY_INT
 from ..context import Context
-from ..values import Obj, TupleValue, Value, describe, is_view, scalar
+from ..values import Obj, TupleValue, Value, describe, is_vector, is_view, scalar
 from .operators import binary, either, unary
 from .records import own_class, value_if_own
 
@@ -57,6 +57,10 @@ def compare_or_compute(cx: Context, op: str, a: Value, b: Value, e: hir.Operatio
             return found
         if op in ("eq", "ne"):
             return _equal_records(cx, op, a, b, e)
+    if is_vector(a) or is_vector(b):
+        from .simd_lanes import operator as of_vectors  # loaded by kernels that have such
+
+        return of_vectors(cx, op, a, b, e)
     if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
         _refuse_long(len(a.items) + len(b.items), e.loc)
         return TupleValue((*a.items, *b.items))
