@@ -219,3 +219,20 @@ def choice_between_vectors(i, x):
 @case(Array())
 def vector_that_is_printed(i, x):
     es.printf("%f", T.load(x, i))
+
+
+@case(Array())
+def vector_times_a_complex_number(i, x):
+    v = T.load(x, i) * 1j
+    v.store(x, i)
+
+
+@case(Array("complex128"))
+def load_of_complex_numbers(i, z):
+    T.load(z, i).store(z, i)
+
+
+@case(Array(shape=(4, 4)), policy=es.TeamPolicy(4, 1, space="oracle"))
+def nested_reduction_of_vectors(team, a):
+    s = es.parallel_reduce(es.TeamThreadRange(team, 1), lambda j: T.load(a[j, :], 0))
+    a[0, 0] = s

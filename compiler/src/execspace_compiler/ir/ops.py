@@ -71,6 +71,9 @@ OPERATIONS: dict[str, str] = {
     "pack": "a vector of the operands, one for each lane",
     "lane": "lane b of a, a constant",
     "blend": "b where the mask a holds, else c; both are computed",
+    "any": "whether the mask a holds for some lane",
+    "all": "whether the mask a holds for all lanes",
+    "count": "for how many lanes the mask a holds",
     "low": "the first half of the lanes",
     "high": "the second half of the lanes",
     # Emitted for devices: mapping/loops.py and mapping/packs.py.

@@ -421,6 +421,13 @@ def is_vector(value: Value) -> bool:
     return isinstance(value, ir.Expr) and isinstance(value.type, Vector)
 
 
+def refuse_vectors(value: Value, loc: Loc) -> None:
+    """Refuse vectors, also in tuples, where only numbers can be."""
+    for _, e in parts(value, ""):
+        if is_vector(e):
+            scalar(e, loc)
+
+
 def indexable(value: Value) -> bool:
     """Whether a call of it was probably meant as indexing."""
     return is_view(value) or isinstance(value, TupleValue)

@@ -40,17 +40,18 @@ def converted(cx: Context, value: Any, t: Vector, loc: Loc) -> Any:
     """A number or vector as a vector of a type."""
     cx.module.vectors = True
     if not is_vector(value):
-        return spread(cx, _number(cx, value, t, loc), t.lanes)
+        return spread(cx, number(cx, value, t, loc), t.lanes)
     if value.type.lanes != t.lanes:
         raise type_fault(
             loc,
             f"{describe(value)} does not become a {t}",
             "a conversion keeps the number of lanes; take lanes one by one: v[0]",
         )
-    return lanewise(cx, (value,), loc, lambda row: _number(cx, row[0], t, loc))
+    return lanewise(cx, (value,), loc, lambda row: number(cx, row[0], t, loc))
 
 
-def _number(cx: Context, value: Value, t: Vector, loc: Loc) -> Any:
+def number(cx: Context, value: Value, t: Vector, loc: Loc) -> Any:
+    """A number in the type of the lanes of a vector."""
     cast = Obj(np.dtype(t.name).type, f"es.{t.name}")
     return cx.call(cast, (value,), {}, loc)
 
@@ -77,7 +78,7 @@ def _of(cx: Context, call: Call) -> Value:
             f"a {t} is made of as many numbers, got {len(args)} arguments",
             "give one for each lane, or one for all: T(value)",
         )
-    return packed(cx, [_number(cx, a, t, call.loc) for a in args], t, call.loc)
+    return packed(cx, [number(cx, a, t, call.loc) for a in args], t, call.loc)
 
 
 @METHODS.of("generate")
@@ -93,7 +94,7 @@ def _generate(cx: Context, call: Call) -> Value:
     numbers = []
     for k in range(t.lanes):
         value = cx.call(args[0], (constant(k, call.loc),), {}, call.loc)
-        numbers.append(cx.keep(_number(cx, value, t, call.loc)))
+        numbers.append(cx.keep(number(cx, value, t, call.loc)))
     return packed(cx, numbers, t, call.loc)
 
 

@@ -88,6 +88,10 @@ def lanewise(
         inner = ir.subexpressions(e)
         if not any(isinstance(x, ir.Var) and x.name in held for x in inner):
             return spread(cx, e, lanes)
+        if e.type.kind == "c":
+            raise type_fault(
+                loc, "vectors have no complex lanes", "use one vector of real and one of imag parts"
+            )
         parts = tuple(map(whole, ir.operands(e)))
         t = Vector(e.type.name, lanes=lanes)
         if isinstance(e, ir.Select):

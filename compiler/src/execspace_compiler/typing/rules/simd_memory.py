@@ -17,7 +17,7 @@ from ...ir.types import INDEX, INT64, Scalar, Vector, ViewTy
 from ..context import METHODS, Call, Context
 from ..values import Obj, Place, ViewRef, describe, extents, is_vector, is_view, scalar
 from .memory import load, store, writable
-from .simd import converted, given_mask, packed
+from .simd import converted, given_mask, number, packed
 from .simd_lanes import lane, type_in
 from .slices import add
 from .views import part_of
@@ -108,19 +108,19 @@ def _load(cx: Context, call: Call) -> Any:
     numbers: list[Any] = []
     for k, place in enumerate(places):
         with cx.collecting() as emitted:  # of atomic loads, and conversions of storage types
-            number = cx.coerce(load(cx, place, loc), held.lane)
+            x = number(cx, load(cx, place, loc), held, loc)
             if emitted and mask is not None:
-                number = cx.keep(number)
+                x = cx.keep(x)
         if mask is None:
             cx.out += emitted
-            numbers.append(number)
+            numbers.append(x)
         elif not emitted:
             chosen = lane(mask, k, loc)
-            numbers.append(ir.Select(chosen, number, _lane_of(rest, k, loc), held.lane, loc))
+            numbers.append(ir.Select(chosen, x, _lane_of(rest, k, loc), held.lane, loc))
         else:
             name = cx.temporary(held.lane)
             cx.out.append(ir.Assign(name, _lane_of(rest, k, loc), loc))
-            body = (*emitted, ir.Assign(name, number, loc))
+            body = (*emitted, ir.Assign(name, x, loc))
             cx.out.append(ir.If(lane(mask, k, loc), body, loc=loc))
             numbers.append(ir.Var(name, held.lane, loc))
     return converted(cx, packed(cx, numbers, held, loc), t, loc)
