@@ -141,14 +141,14 @@ def limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 def converted(dtype: np.dtype[Any], width: int, value: Any) -> Simd:
     """A number in all lanes, or the lanes of a vector, in the type of a vector."""
-    lanes = value.numbers if isinstance(value, Simd) else np.full(width, value)
-    if lanes.ndim != 1 or len(lanes) != width:
+    numbers = value.numbers if isinstance(value, Simd) else np.asarray(value)
+    if numbers.shape != ((width,) if isinstance(value, Simd) else ()):
         raise TypeError(
             f"a vector of {dtype.name} with {width} lanes is made of a number or of as many lanes, "
             f"got {brief(value)}"
         )
     with np.errstate(all="ignore"):
-        return Simd(lanes.astype(dtype))
+        return Simd(np.full(width, numbers.astype(dtype)))
 
 
 def of_lanes(dtype: np.dtype[Any], width: int, lanes: tuple[Any, ...]) -> Simd:
