@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.launch.prepare import planned
 from execspace_compiler.host import machine
 
 SPACE = "serial"
@@ -116,3 +117,25 @@ def test_native_widths_follow_a_named_processor(monkeypatch):
     assert machine.vector_bytes() == 32
     monkeypatch.setattr(machine, "processor", lambda: machine.Processor("x86-64", "+sse2"))
     assert machine.vector_bytes() == 16
+
+
+def axpy(i, y, x):
+    y[i] += 2.0 * np.exp(x[i])
+
+
+def axpy_of_vectors(i, y, x):
+    at = i * T.width
+    (T.load(y, at) + 2.0 * np.exp(T.load(x, at))).store(y, at)
+
+
+def test_the_work_of_vectors_is_that_of_their_lanes():
+    counted = []
+    for kernel, n in ((axpy, 512), (axpy_of_vectors, 512 // W)):
+        args = tuple(es.view_of(a) for a in arrays(2))
+        policy = es.RangePolicy(n, space=SPACE)
+        plan = planned(policy, kernel, args, "for", None).plan
+        counted.append(plan.work((0, n), args))
+    one, several = counted
+    assert one.flops == several.flops == {"float64": 1024}
+    assert one.functions == several.functions == {"exp": 512}
+    assert (one.loaded, one.stored, one.moved) == (several.loaded, several.stored, several.moved)

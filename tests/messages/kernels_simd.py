@@ -236,3 +236,14 @@ def load_of_complex_numbers(i, z):
 def nested_reduction_of_vectors(team, a):
     s = es.parallel_reduce(es.TeamThreadRange(team, 1), lambda j: T.load(a[j, :], 0))
     a[0, 0] = s
+
+
+@case(Array())
+def vector_type_of_three_lanes(i, x):
+    V = es.simd(x.dtype, 3)
+    V.load(x, i).store(x, i)
+
+
+@case(Array())
+def vector_type_of_a_variable_width(i, x):
+    es.simd(x.dtype, i).load(x, i).store(x, i)

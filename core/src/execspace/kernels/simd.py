@@ -7,6 +7,7 @@ NumPy. Compilers know types of vectors by their class.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class SimdType:
         from ..plugins.selection import resolve
 
         where = resolve(space)
-        return SimdType(self.dtype, self.width_in(where.capabilities.vector_bytes))
+        return _made(self.dtype, self.width_in(where.capabilities.vector_bytes))
 
     def __repr__(self) -> str:
         return f"es.simd({self.dtype.name!r}, {self.lanes or 'native'!r})"
@@ -132,6 +133,9 @@ class SimdType:
         return loaded(self.dtype, self.width, view, indices, mask, other)
 
 
+_made = cache(SimdType)  # equal types are one object: launches compare them by identity
+
+
 def simd(dtype: Any, width: int | str = "native") -> SimdType:
     """The type of vectors of a fixed number of lanes, as Kokkos' simd.
 
@@ -168,11 +172,11 @@ def simd(dtype: Any, width: int | str = "native") -> SimdType:
             f"Vectors have no lanes of {kind}; expected one of {', '.join(_NAMES)}."
         )  # fmt: skip
     if isinstance(width, str) and width == "native":
-        return SimdType(kind, 0)
+        return _made(kind, 0)
     whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
     if not whole or not 1 <= int(width) <= WIDEST or int(width) & (int(width) - 1):
         raise DTypeError(
             f"A vector cannot have {brief(width)} lanes; expected a power of two up to {WIDEST}, "
             f"or 'native'."
         )
-    return SimdType(kind, int(width))
+    return _made(kind, int(width))

@@ -33,6 +33,7 @@ _HOMES = {
     "builtins": ("tuples",),
     "execspace.kernels.atomics": ("atomic_functions",),
     "execspace.kernels.language": ("local_arrays", "printf"),
+    "execspace.kernels.simd": ("simd",),
     "execspace.launch.nested": ("teams",),
     "execspace.launch.parallel": ("team_reductions",),
     "execspace.launch.parallel_reduce": ("team_reductions",),

@@ -10,15 +10,41 @@ from typing import Any
 
 import numpy as np
 
-from execspace import SimdType
+import execspace
+from execspace import DTypeError, SimdType
 
 from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, INDEX, INT64, Scalar, Vector
-from ..context import METHODS, Call, Context
+from ..context import CALLS, METHODS, Call, Context
 from ..values import Obj, Value, describe, is_vector, scalar
 from .operators import constant
 from .simd_lanes import is_mask, lane, lanewise, mask_of, spread, type_in, width
+
+# -- types of vectors, where a kernel makes them: es.simd(x.dtype, 4)
+
+
+@CALLS.of(execspace.simd)
+def _simd(cx: Context, call: Call) -> Value:
+    args = [v.value if isinstance(v, Obj | ir.Const) else v for v in call.args]
+    keywords = {
+        n: v.value if isinstance(v, Obj | ir.Const) else v for n, v in call.keywords.items()
+    }
+    make: Any = execspace.simd
+    try:
+        found = make(*args, **keywords)
+    except (DTypeError, TypeError):
+        given = (*call.args, *call.keywords.values())
+        shown = (str(a.value) if isinstance(a, ir.Const) else describe(a) for a in given)
+        got = " and ".join(shown) or "no arguments"
+        raise type_fault(
+            call.loc,
+            f"es.simd takes a dtype and a constant width, got {got}",
+            "dtypes are float32, float64, int32, int64, uint32, uint64; widths powers of two up to "
+            "64",
+        ) from None
+    return Obj(found, repr(found))
+
 
 # -- making vectors -------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ def lanewise(
             return spread(cx, e, lanes)
         if e.type.kind == "c":
             raise type_fault(
-                loc, "vectors have no complex lanes", "use one vector of real and one of imag parts"
+                loc, "a vector has no complex lanes", "use one vector of real and one of imag parts"
             )
         parts = tuple(map(whole, ir.operands(e)))
         t = Vector(e.type.name, lanes=lanes)

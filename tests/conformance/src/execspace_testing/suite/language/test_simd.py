@@ -429,6 +429,18 @@ def test_making_vectors(space, dtype, width):
     np.testing.assert_array_equal(out, np.stack(right))
 
 
+def doubled(i, x):
+    V = es.simd(x.dtype, width=4)
+    (2 * V.load(x, 4 * i)).store(x, 4 * i)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_types_made_in_kernels(space, dtype):
+    x = np.arange(24).astype(dtype)
+    run(space, doubled, x)
+    np.testing.assert_array_equal(x, 2 * np.arange(24))
+
+
 def test_lanes(space):
     T = es.simd("float64", 4)
 
