@@ -14,7 +14,7 @@ from execspace_compiler.host import machine
 
 SPACE = "serial"
 T = es.simd("float64").on(SPACE)
-J = es.simd("int32", T.width)
+PAIRS = es.simd("float64", 2)
 W = T.width
 
 
@@ -139,3 +139,19 @@ def test_the_work_of_vectors_is_that_of_their_lanes():
     assert one.flops == several.flops == {"float64": 1024}
     assert one.functions == several.functions == {"exp": 512}
     assert (one.loaded, one.stored, one.moved) == (several.loaded, several.stored, several.moved)
+
+
+def indexed_by_what_it_stores(i, x):
+    v = PAIRS.load(x, 0) + 5
+    x[int(x[0])] = v[0]
+    x[int(x[0]) + 1] = v[1]
+
+
+def test_stores_of_lanes_whose_index_changes_are_stores_of_numbers():
+    """The same statements as those of a vector of two lanes, but for where the index is from."""
+    x = np.zeros(9)
+    right = x.copy()
+    indexed_by_what_it_stores(0, right)
+    es.parallel_for(es.RangePolicy(1, space=SPACE), indexed_by_what_it_stores, x)
+    assert right[6] == 5.0
+    np.testing.assert_array_equal(x, right)

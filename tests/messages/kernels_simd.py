@@ -247,3 +247,13 @@ def vector_type_of_three_lanes(i, x):
 @case(Array())
 def vector_type_of_a_variable_width(i, x):
     es.simd(x.dtype, i).load(x, i).store(x, i)
+
+
+@case(Array())
+def number_among_vectors(i, x):
+    x[i] = 1.0 in (T.load(x, 0), T(2.0))
+
+
+@case(Array())
+def equal_tuples_of_vectors(i, x):
+    x[i] = (T.load(x, 0), 1) == (T(2.0), 1)

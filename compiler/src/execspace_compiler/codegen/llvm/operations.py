@@ -11,7 +11,7 @@ from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar, Vector
 from .emitter import Emitter
 from .halves import rounded, rounded_once, widened
 from .spelling import Value, constant, part_of, test_of, type_of
-from .vectors import each_lane, has_no_vectors, of_lanes
+from .vectors import BY_LANE, each_lane, of_lanes
 
 _INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv", "fmod": "frem"}
@@ -67,7 +67,7 @@ def _opaque(e: Emitter, v: str, t: Scalar) -> str:
 
 
 def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> str:
-    if isinstance(s, Vector) and has_no_vectors(name, s):
+    if isinstance(s, Vector) and name in BY_LANE:
         return each_lane(e, args, s, t, lambda row: _of_reals(e, name, row, s.lane, s.lane))
     if s.name == "float16" and name not in _OF_BITS:
         return _of_halves(e, name, args, t)

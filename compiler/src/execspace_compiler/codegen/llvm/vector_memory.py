@@ -103,7 +103,11 @@ def store(e: Emitter, write: Write, views: Views, body: Sequence[ir.Stmt], at: i
         return 0
     masks = [a.mask for a in lanes if a.mask is not None]
     mask = _whole(masks) if len(masks) == t.lanes else None
-    if masks and (mask is None or t.name == "bool"):
+    if masks and (not isinstance(mask, ir.Var) or t.name == "bool"):
+        return 0
+    # An index that is read from memory may change with the first store.
+    inner = ir.subexpressions(*stores[0].indices)
+    if any(isinstance(x, ir.Load | ir.Call) for x in inner):
         return 0
     value = _number(write, v)
     view = views[stores[0].view.name]

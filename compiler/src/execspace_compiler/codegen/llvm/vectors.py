@@ -13,8 +13,8 @@ from .emitter import Emitter
 from .spelling import Value, constant, type_of
 
 _OPERATIONS = frozenset(("broadcast", "lane", "blend", "low", "high", "any", "all", "count"))
-# Of integers; what processors have no vector instructions for anyway.
-_BY_LANE = frozenset(("floordiv", "mod", "pow"))
+# What processors have no instructions for, or not for vectors.
+BY_LANE = frozenset(("floordiv", "mod", "pow"))
 
 
 def of_lanes(e: Emitter, x: ir.Op, args: Sequence[Value]) -> str | None:
@@ -84,11 +84,6 @@ def constants(values: Sequence[object], t: Vector) -> str:
     """A vector of constants."""
     lane = type_of(t.lane)
     return f"<{', '.join(f'{lane} {constant(v, t.lane)}' for v in values)}>"
-
-
-def has_no_vectors(name: str, t: Vector) -> bool:
-    """Whether an operation is computed lane by lane: divisions and powers."""
-    return name in _BY_LANE
 
 
 def each_lane(

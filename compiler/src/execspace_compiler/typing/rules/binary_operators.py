@@ -107,8 +107,13 @@ def _membership(cx: Context, op: str, a: Value, b: Value, e: Any) -> Value:
     result: Any = ir.Const(False, BOOL, e.loc)
     for n, item in enumerate(b.items):
         result = cx.limit_depth(result, n)
-        result = either(result, compare_or_compute(cx, "eq", a, item, e), "or", e.loc)
+        result = either(result, _equal(cx, a, item, e), "or", e.loc)
     return result if op == "in" else unary(cx, "not", result, e.loc)
+
+
+def _equal(cx: Context, a: Value, b: Value, e: Any) -> Any:
+    """Whether two items are equal: a bool, which vectors do not give."""
+    return scalar(compare_or_compute(cx, "eq", a, b, e), e.loc)
 
 
 def _equal_records(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
@@ -128,5 +133,5 @@ def _equal_tuples(cx: Context, op: str, a: TupleValue, b: TupleValue, e: Any) ->
     result: Any = ir.Const(True, BOOL, e.loc)
     for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
         result = cx.limit_depth(result, n)
-        result = either(result, compare_or_compute(cx, "eq", x, y, e), "and", e.loc)
+        result = either(result, _equal(cx, x, y, e), "and", e.loc)
     return result if op == "eq" else unary(cx, "not", result, e.loc)

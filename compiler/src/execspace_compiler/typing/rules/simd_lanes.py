@@ -105,12 +105,10 @@ def lanewise(
 # -- operators and functions ----------------------------------------------------------------------
 
 
-def operator(cx: Context, op: str, a: Value, b: Value, e: hir.Operation | hir.Update) -> Value:
+def operator(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
     """An operator on two values of which one is a vector."""
-    if op not in OPERATOR_SIGNS or op in ("is", "is_not", "in", "not_in"):
-        raise type_fault(
-            e.loc, f"'{OPERATOR_SIGNS.get(op, op)}' takes no vector, got {_both(a, b)}", _USE
-        )
+    if op in ("in", "not_in"):
+        raise type_fault(e.loc, f"'{OPERATOR_SIGNS[op]}' takes no vector, got {_both(a, b)}", _USE)
     if any(is_mask(v) for v in (a, b)) and op not in _OF_MASKS:
         raise type_fault(
             e.loc,
