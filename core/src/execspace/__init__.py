@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .kernels.host_functions import *
     from .kernels.kernel import *
     from .kernels.language import *
+    from .kernels.simd import *
     from .launch.bound import *
     from .launch.future import *
     from .launch.nested import *
@@ -142,6 +143,7 @@ _NAMES = {
     "kernels.host_functions": "host_function",
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
+    "kernels.simd": "SimdType simd",
     "launch.bound": "Bound bind",
     "launch.future": "Future",
     "launch.nested": """

@@ -12,7 +12,7 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir.ops import COMPARISONS
-from ..ir.types import Scalar, ViewTy
+from ..ir.types import Scalar, Vector, ViewTy
 from .index_sets import Region, where
 from .index_values import (
     Affine,
@@ -88,6 +88,8 @@ class Expressions(Tally, ABC):
                 type = e.args[0].type
                 assert isinstance(type, Scalar)
                 self.operation(e.op, e.type, type, region)
+                if isinstance(e.type, Vector) or isinstance(type, Vector):
+                    return None  # lanes differ
                 return _result(e, [None if isinstance(a, tuple) else a for a in args])
         for a in ir.operands(e):
             self.expression(a, region, frame)

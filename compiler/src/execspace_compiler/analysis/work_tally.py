@@ -11,7 +11,7 @@ from execspace.base.dataclass import dataclass
 
 from ..ir.diagnostics import Loc
 from ..ir.ops import FLOAT1, FLOAT2
-from ..ir.types import Scalar
+from ..ir.types import Scalar, Vector
 from .footprints import Access, Footprint
 from .index_sets import Region, count
 from .index_values import Value
@@ -95,14 +95,15 @@ class Tally:
         """Count an operation, from the types of its result and its first operand."""
         if not region or (type.kind not in "fc" and operand.kind not in "fc"):
             return
+        times = self.points(region) * (type.lanes if isinstance(type, Vector) else 1)
         complex_ = operand.kind == "c" or type.kind == "c"
         if op in (_COMPLEX if complex_ else _REAL):
             name = type.name
             if complex_:
                 name = "float32" if type.name == "complex64" else "float64"
-            self.flops[name] += self.points(region) * (_COMPLEX[op] if complex_ else 1)
+            self.flops[name] += times * (_COMPLEX[op] if complex_ else 1)
         elif op in _FUNCTIONS and (complex_ or op != "abs"):
-            self.functions[op] += self.points(region)
+            self.functions[op] += times
         else:
             return
         self.events += 1

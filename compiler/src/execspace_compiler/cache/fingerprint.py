@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import Kernel, LaunchSpec, Reducer, ViewType
+from execspace import Kernel, LaunchSpec, Reducer, SimdType, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import dtype_of, record_class
 from execspace.contract.layout import layout_of
@@ -102,7 +102,7 @@ def described(value: Any) -> str:
     ------
     _Indescribable
     """
-    if value is None or type(value) in SCALAR_TYPES or type(value) is str:
+    if value is None or type(value) in SCALAR_TYPES or type(value) in (str, SimdType):
         return repr(constant_tag(value))
     if type(value) is tuple:
         return f"({', '.join(map(described, value))})"

@@ -371,7 +371,9 @@ class _Lowering:
         loc = self.loc(node)
         if isinstance(base, hir.Undefined):
             return base
-        field = isinstance(base, hir.Outer) and node.attr in fields_of(base.value)
+        field = isinstance(base, hir.Outer) and (
+            isinstance(base.value, execspace.SimdType) or node.attr in fields_of(base.value)
+        )
         if isinstance(base, hir.Outer) and not field:
             return self._outer(loc, (*base.path.split("."), node.attr))
         return hir.Attribute(loc, base, node.attr)

@@ -79,7 +79,8 @@ def built(
     LaunchError
         If Views of `out=` cannot take the result.
     """
-    found = HostKernel(lower_kernel(kernel, spec, resolve), spec)
+    lowered = lower_kernel(kernel, spec, resolve, machine.vector_bytes(), vectors=True)
+    found = HostKernel(lowered, spec)
     lowered = found.lowered
     if not machine.has_wide_exchange():
         refuse_16_byte_atomics(lowered, "this processor")

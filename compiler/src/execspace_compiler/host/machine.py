@@ -152,7 +152,16 @@ def host_capabilities(dynamic_schedules: bool = True) -> Capabilities:
         Whether several threads run the parts of a launch.
     """
     widest = 16 if has_wide_exchange() else 8
-    return Capabilities(float16=True, atomic_bytes=widest, dynamic_schedules=dynamic_schedules)
+    return Capabilities(
+        float16=True, atomic_bytes=widest, dynamic_schedules=dynamic_schedules,
+        vector_bytes=vector_bytes(),
+    )  # fmt: skip
+
+
+def vector_bytes() -> int:
+    """Bytes of the widest vector registers; 16 where there are others than x86's."""
+    cpu = processor()
+    return 64 if cpu.has("avx512f") else 32 if cpu.has("avx") else 16
 
 
 def has_cheap_masks() -> bool:

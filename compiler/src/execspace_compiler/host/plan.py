@@ -142,8 +142,9 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         """The kernel in typed IR; lowered again if the plan came from the cache."""
         from ..launch.host_functions import resolve
         from ..passes.pipeline import lower_kernel
+        from .machine import vector_bytes
 
-        return lower_kernel(self.kernel, self.spec, resolve)
+        return lower_kernel(self.kernel, self.spec, resolve, vector_bytes(), vectors=True)
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -66,6 +66,16 @@ OPERATIONS: dict[str, str] = {
     "isnan": "whether it is a NaN",
     "isinf": "whether it is infinite",
     "isfinite": "whether it is neither infinite nor NaN",
+    # Of vectors, where all operations above act lane by lane; see typing/rules/simd.py.
+    "broadcast": "a in all lanes",
+    "pack": "a vector of the operands, one for each lane",
+    "lane": "lane b of a, a constant",
+    "blend": "b where the mask a holds, else c; both are computed",
+    "any": "whether the mask a holds for some lane",
+    "all": "whether the mask a holds for all lanes",
+    "count": "for how many lanes the mask a holds",
+    "low": "the first half of the lanes",
+    "high": "the second half of the lanes",
     # Emitted for devices: mapping/loops.py and mapping/packs.py.
     "scaled": "a // d of uint32, from the factor b and the shift c that belong to d",
     "opaque": "a, an integer of 32 bits about which compilers are to assume nothing",

@@ -86,6 +86,30 @@ PY_COMPLEX = Scalar("complex128", PYTHON_WEAK)
 
 
 @dataclass(frozen=True, slots=True)
+class Vector(Scalar):
+    """A vector of `lanes` numbers, of bools a mask: operations are those of its lanes.
+
+    Printers of hosts know it; for others `passes/lanes.py` makes a variable of each lane.
+    """
+
+    lanes: int = 1
+
+    @property
+    def lane(self) -> Scalar:
+        """Type of a lane."""
+        return Scalar(self.name)
+
+    @property
+    def strong(self) -> Vector:
+        """Itself: numbers of vectors are never weak."""
+        return self
+
+    def __str__(self) -> str:
+        kind = "mask" if self.name == "bool" else f"vector of {self.name}"
+        return f"{kind} with {self.lanes} lane{'s' if self.lanes > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class SubArray:
     """A field that is an array of fixed shape, row-major."""
 
@@ -274,6 +298,12 @@ class PromotionError(Exception):
     hint = "cast one of them, for example es.int64(...)"
 
 
+class VectorError(PromotionError):
+    """A vector has no common type with other vectors, or with numbers."""
+
+    hint = "make vectors of one type of both: T(x)"
+
+
 def promote(a: Scalar, b: Scalar) -> Scalar:
     """Common type of two operands.
 
@@ -284,6 +314,8 @@ def promote(a: Scalar, b: Scalar) -> Scalar:
     """
     if a == b:
         return a
+    if isinstance(a, Vector) or isinstance(b, Vector):
+        raise VectorError("vectors have no common type with anything else")
     if a.weak > b.weak:
         a, b = b, a
     if b.weak == STRONG or a.weak == b.weak:

@@ -171,7 +171,7 @@ class Sources:
         LaunchError
             If Views of `out` cannot take the result.
         """
-        lowered = lower_kernel(kernel, spec)
+        lowered = lower_kernel(kernel, spec, vector_bytes=space.capabilities.vector_bytes)
         if not space.capabilities.float16:
             refuse_float16(lowered, device)
         refuse_16_byte_atomics(lowered, traits.title)

@@ -63,7 +63,13 @@ def argument_type(type: ViewType | ScalarType) -> Type:
     )
 
 
-def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = None) -> Lowered:
+def lower_kernel(
+    kernel: Kernel,
+    spec: LaunchSpec,
+    resolver: Resolver | None = None,
+    vector_bytes: int = 8,
+    vectors: bool = False,
+) -> Lowered:
     """Compile a kernel to typed IR.
 
     Parameters
@@ -72,6 +78,10 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = N
     spec : LaunchSpec
     resolver : callable, optional
         Of a space that can call host functions; see `typing.module.Resolver`.
+    vector_bytes : int
+        `Capabilities.vector_bytes` of the space.
+    vectors : bool
+        The printer of the space knows vectors; for others each lane is a number.
 
     Raises
     ------
@@ -84,7 +94,8 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = N
         from .fusion import fused  # few programs have such
 
         types = [argument_type(a) for a in spec.arguments]
-        return fused(kernel, spec, types, partial(lower_kernel, resolver=resolver))
+        again = partial(lower_kernel, resolver=resolver, vector_bytes=vector_bytes, vectors=vectors)
+        return fused(kernel, spec, types, again)
     source = source_of(kernel.fn, kernel.source)
     captures = {c.name: c for c in spec.captures}
     hidden = _hidden_variables(spec)
@@ -98,7 +109,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = N
     parameters = (*function.parameters, *hidden.values())
     types = [argument_type(a) for a in spec.arguments]
     typed = _typed_reduction if spec.reducer is not None else _typed
-    new = partial(typer_of_module, resolver)
+    new = partial(typer_of_module, resolver, vector_bytes)
     module, found, reduction = typed(spec, function, parameters, types, reporter, captures, new)
     body = found.function
     handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank
@@ -109,6 +120,11 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = N
     elif spec.array_shape is not None:
         leading += 1
     helpers = module.used(body)
+    if module.vectors and not (vectors and _has_single_threads(spec)):
+        from .lanes import in_lanes  # loaded by kernels with vectors
+
+        *rest, body = in_lanes((*helpers, body))
+        helpers = tuple(rest)
     typed_functions = (*helpers, body)
     if spec.policy.kind == "team":
         helpers, body = _of_team(helpers, body, leading, reporter)
@@ -147,6 +163,11 @@ def _of_team(
     if any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
         body = replace(body, parameters=(*body.parameters, STATUS_PARAMETER))
     return helpers, body
+
+
+def _has_single_threads(spec: LaunchSpec) -> bool:
+    """Whether hosts run no team of several threads, whose variables are arrays in memory."""
+    return spec.policy.team_size <= 1 and spec.policy.vector_length <= 1
 
 
 def _handles(spec: LaunchSpec) -> list[Type]:

@@ -47,7 +47,7 @@ class TypedFunction:
     limits: dict[str, tuple[int, int]]
 
 
-def typer_of_module(resolver: Resolver | None = None) -> ModuleTyper:
+def typer_of_module(resolver: Resolver | None = None, vector_bytes: int = 8) -> ModuleTyper:
     """A ModuleTyper that types helpers with `type_function`."""
 
     def type_helper(
@@ -64,7 +64,7 @@ def typer_of_module(resolver: Resolver | None = None) -> ModuleTyper:
         return built, Signature(built.name, result, effects, typed.fails, constant)
 
     effectful: set[str] = set()
-    module = ModuleTyper(type_helper, resolver)
+    module = ModuleTyper(type_helper, resolver, vector_bytes)
     return module
 
 

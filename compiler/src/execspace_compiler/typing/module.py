@@ -45,12 +45,17 @@ _LAUNCHERS = ("_chunk", "_units", "_items", "_finish", "_totals", "_work", "_mer
 class ModuleTyper:
     """Collects the functions of one launch; helpers are added as calls reach them.
 
-    `resolver`: finds out how the space calls host functions; None if it cannot.
+    `resolver`: finds out how the space calls host functions; None if it cannot. `vector_bytes`: of
+    vectors whose width is the space's.
     """
 
-    def __init__(self, type_function: Typer, resolver: Resolver | None = None) -> None:
+    def __init__(
+        self, type_function: Typer, resolver: Resolver | None = None, vector_bytes: int = 8
+    ) -> None:
         self.type_function = type_function
         self.resolver = resolver
+        self.vector_bytes = vector_bytes
+        self.vectors = False  # there are some
         self.functions: list[ir.Function] = []
         self.perhaps_unused: set[str] = set()  # called from code that a constant rules out
         self.assertions: list[Assertion] = []

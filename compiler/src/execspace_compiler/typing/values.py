@@ -20,7 +20,18 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir.diagnostics import Loc, counted, syntax_fault, type_fault
-from ..ir.types import INDEX, Compound, Element, Record, Scalar, SubArray, TupleTy, Type, ViewTy
+from ..ir.types import (
+    INDEX,
+    Compound,
+    Element,
+    Record,
+    Scalar,
+    SubArray,
+    TupleTy,
+    Type,
+    Vector,
+    ViewTy,
+)
 from .definitions import Definition
 
 
@@ -363,7 +374,7 @@ def describe(value: Value) -> str:
     if isinstance(value.type, ViewTy):
         kind = "View" if value.type.shape is None else "local array"
         return f"{kind} '{shown(value)}'" if isinstance(value, ir.Var) else "a View"
-    return str(value.type)
+    return f"a {value.type}" if isinstance(value.type, Vector) else str(value.type)
 
 
 def shown(value: ir.Var | ViewRef) -> str:
@@ -405,15 +416,28 @@ def extents(view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
     return tuple(extent(view, d, loc) for d in range(view.type.rank))
 
 
+def is_vector(value: Value) -> bool:
+    """Whether it is a vector or a mask, see `es.simd`."""
+    return isinstance(value, ir.Expr) and isinstance(value.type, Vector)
+
+
+def refuse_vectors(value: Value, loc: Loc) -> None:
+    """Refuse vectors, also in tuples, where only numbers can be."""
+    for _, e in parts(value, ""):
+        if is_vector(e):
+            scalar(e, loc)
+
+
 def indexable(value: Value) -> bool:
     """Whether a call of it was probably meant as indexing."""
     return is_view(value) or isinstance(value, TupleValue)
 
 
 def scalar(value: Value, loc: Loc) -> Any:
-    """The value as an expression whose type is a Scalar; a fault if it is not one."""
+    """The value as an expression of a number; a fault if it is not one."""
     if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
-        return value
+        if not isinstance(value.type, Vector):
+            return value
     if isinstance(value, ir.Var) and value.loc.line:
         loc = value.loc  # the argument's, while `loc` is the whole call's
     raise type_fault(loc, f"expected a number, got {describe(value)}", _use(value))
@@ -421,6 +445,10 @@ def scalar(value: Value, loc: Loc) -> Any:
 
 def _use(value: Value) -> str:
     """How to get a number from another value, for hints."""
+    if isinstance(value, ir.Expr) and isinstance(value.type, Vector):
+        if value.type.name == "bool":
+            return "take mask.any(), mask.all() or a lane, or choose by it: np.where(mask, a, b)"
+        return "take a lane, v[0], or a reduction, v.sum(); T(v) converts vectors"
     match value:
         case ir.Var() if isinstance(value.type, ViewTy):
             index = ", ".join("ijklmnpq"[: value.type.rank])

@@ -99,6 +99,8 @@ class Capabilities:
     dynamic_schedules : bool
         Threads take parts of a range one after another where its policy has
         ``schedule="dynamic"``. A space without it compiles such a policy as a static one.
+    vector_bytes : int
+        Of vectors of ``es.simd(dtype)``, whose width is the space's.
     """
 
     asynchronous: bool = False
@@ -108,6 +110,7 @@ class Capabilities:
     atomic_bytes: int = 16
     ordered_reductions: bool = True
     dynamic_schedules: bool = False
+    vector_bytes: int = 8
 
 
 @dataclass(frozen=True, slots=True)

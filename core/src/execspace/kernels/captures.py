@@ -27,6 +27,7 @@ from .code_names import loaded_names
 from .fixed_names import meanings, unchanged
 from .host_functions import HostFunction
 from .marks import is_marked, is_strict
+from .simd import SimdType
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
 # that of fixed_names.py.
@@ -80,7 +81,7 @@ def scope_of(value: Any) -> Scope | None:
         return Scope(inner.fn, {names[0]: value.__self__, **inner.bound}, inner.kernel)
     if isinstance(value, partial):
         return _scope_of_partial(value)
-    if isinstance(value, HostFunction):
+    if isinstance(value, HostFunction | SimdType):
         return None
     own = _attribute(value, "scope")
     if type(own) is Scope:  # a Kernel
@@ -257,7 +258,7 @@ def follow(scope: Scope | FunctionType, path: tuple[str, ...]) -> tuple[int, Any
 def _has_constants(value: Any) -> bool:
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0] not in _FIXED_MODULES
-    known = View | np.generic | np.dtype | FunctionType | BuiltinFunctionType | Scope
+    known = View | np.generic | np.dtype | FunctionType | BuiltinFunctionType | Scope | SimdType
     if value is _MISSING or isinstance(value, known | MethodType | partial) or _is_kernel(value):
         return False
     if is_array(value):

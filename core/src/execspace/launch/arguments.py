@@ -15,6 +15,7 @@ from ..base.subclasses import own_operator
 from ..contract.argtypes import SCALAR_TYPES, plain_number
 from ..kernels.captures import Scope, defaults, is_array, parameters, scope_of
 from ..kernels.kernel import Kernel
+from ..kernels.simd import SimdType
 from ..reducers.base import Reducer
 from ..views.arrays import advice, has_protocol
 from ..views.interop import view_of
@@ -106,7 +107,7 @@ def as_arguments(
 
 def _is_constant(value: Any) -> bool:
     """Whether an argument can only be a compile-time constant."""
-    plain = str | np.dtype | type | np.ufunc | BuiltinFunctionType | Enum
+    plain = str | np.dtype | type | np.ufunc | BuiltinFunctionType | Enum | SimdType
     if value is None or isinstance(value, plain):
         return True
     return scope_of(value) is not None

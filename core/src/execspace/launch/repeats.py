@@ -29,6 +29,7 @@ from ..kernels.captures import (
 )
 from ..kernels.kernel import Kernel, KernelNames
 from ..kernels.marks import FMA, is_strict
+from ..kernels.simd import SimdType
 from ..plugins import selection
 from ..policies.checks import MOST
 from ..policies.range import MDRangePolicy, RangePolicy
@@ -41,7 +42,7 @@ _TAKEN = frozenset((View, *SCALAR_TYPES))  # classes of arguments that any plan 
 _POLICIES = (RangePolicy, MDRangePolicy, TeamPolicy)
 # Not a tuple: `in` would ask a metaclass of the user's whether its class is equal to one of these.
 _NEVER_CHANGE = frozenset((
-    int, bool, str, complex, type(None), BuiltinFunctionType, np.ufunc,
+    int, bool, str, complex, type(None), BuiltinFunctionType, np.ufunc, SimdType,
     *(t for t in SCALAR_TYPES if issubclass(t, np.generic)),
 ))  # fmt: skip
 _PREFIX = "_execspace_"

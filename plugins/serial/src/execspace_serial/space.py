@@ -62,7 +62,7 @@ class Oracle(UnsortedHostExecutionSpace):
     """
 
     name = "oracle"
-    capabilities = Capabilities(float16=True)
+    capabilities = Capabilities(float16=True, vector_bytes=16)
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.backend import interpret

@@ -59,6 +59,10 @@ class Expressions(Emitter):
                 return self.variable(x)
             case ir.Op() if x.op in ("and", "or"):
                 return self.logical(x)
+            case ir.Op("pack"):
+                from .vector_memory import pack  # loaded by kernels with vectors
+
+                return pack(self, self.expr, self.views, x)
             case ir.Op():
                 return operation(self, x, [self.expr(a) for a in x.args])
             case ir.Select():

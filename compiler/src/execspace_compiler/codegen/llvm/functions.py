@@ -8,12 +8,13 @@ depends on the argument alone (uniform_calls.py).
 
 from __future__ import annotations
 
-from ...ir.types import Scalar
+from ...ir.types import Scalar, Vector
 from .emitter import Emitter
 from .inline_functions import inline_function
 from .spelling import type_of
 from .uniform_calls import any_accuracy, uniform
 from .vector_functions import ATTRIBUTES, declaration, vector_function
+from .vectors import each_lane, joined, part
 
 # Operation -> function for doubles; that for floats ends in f.
 _NAMES = {"gamma": "tgamma"}
@@ -28,6 +29,8 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     """Call the function of the C library for an operation on floats."""
     if name not in _KNOWN:
         raise AssertionError(f"operation {name} has no function in the C library")
+    if isinstance(t, Vector):
+        return _of_vector(e, name, args, t)
     kind = type_of(t)
     function = _NAMES.get(name, name) + ("f" if t.bits == 32 else "")
     given = ", ".join(f"{kind} {a}" for a in args)
@@ -55,3 +58,37 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         text = f'"vector-function-abi-variant"="{",".join(mappings)}"'
         group = f" {e.module.group(text)}"
     return e.op(f"call {e.flags}{kind} {symbol}({given}){group}")
+
+
+def _of_vector(e: Emitter, name: str, args: list[str], t: Vector) -> str:
+    """The function of a vector: the one that a loop of numbers would call, or lane by lane.
+
+    Bodies that are inlined are vectors again when LLVM has put equal instructions together.
+    """
+    target = e.module.targeted
+    versions = any_accuracy if e.flags.startswith("fast") else uniform
+    found = None
+    if inline_function(name, t.name, target.features) is None:
+        found = versions(name, t.name, target.features, target.libraries)
+    if found is None:
+        return each_lane(e, args, t, t, lambda row: call_library(e, name, row, t.lane))
+    named = {vector_function(m)[1]: m for m in found.mappings}
+    if t.lanes > max(named, default=0):
+        half = Vector(t.name, lanes=t.lanes // 2)
+        if not named or half.lanes < min(named):
+            return each_lane(e, args, t, t, lambda row: call_library(e, name, row, t.lane))
+        a, b = (
+            _of_vector(e, name, [part(e, v, t, first, half.lanes) for v in args], half)
+            for first in (0, half.lanes)
+        )
+        return joined(e, a, b, half)
+    if t.lanes not in named:
+        return each_lane(e, args, t, t, lambda row: call_library(e, name, row, t.lane))
+    if found not in e.module.linked:
+        e.module.linked.append(found)
+    mapping, kind = named[t.lanes], type_of(t)
+    function = vector_function(mapping)[0]
+    e.module.globals[function] = declaration(mapping, t.name)
+    e.module.kept[function] = None
+    given = ", ".join(f"{kind} {a}" for a in args)
+    return e.op(f"call {e.flags}{kind} @{function}({given})")

@@ -7,10 +7,11 @@ undefined (division by zero, shifts beyond the width) is computed as `ir.ops` sa
 from __future__ import annotations
 
 from ... import ir
-from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar
+from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar, Vector
 from .emitter import Emitter
 from .halves import rounded, rounded_once, widened
-from .spelling import Value, constant, part_of, type_of
+from .spelling import Value, constant, part_of, test_of, type_of
+from .vectors import BY_LANE, each_lane, of_lanes
 
 _INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv", "fmod": "frem"}
@@ -34,6 +35,10 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
     operand = x.args[0].type
     assert isinstance(operand, Scalar)
     name, t = x.op, x.type
+    if isinstance(operand, Vector) or isinstance(t, Vector):
+        found = of_lanes(e, x, args)
+        if found is not None:
+            return found
     if name in ("bounded", "opaque"):
         return args[0] if name == "bounded" else _opaque(e, _real(args[0]), t)
     if name == "cast":
@@ -62,15 +67,17 @@ def _opaque(e: Emitter, v: str, t: Scalar) -> str:
 
 
 def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> str:
+    if isinstance(s, Vector) and name in BY_LANE:
+        return each_lane(e, args, s, t, lambda row: _of_reals(e, name, row, s.lane, s.lane))
     if s.name == "float16" and name not in _OF_BITS:
         return _of_halves(e, name, args, t)
     kind = type_of(s)
     if name in _CODES:
         return compare(e, name, args[0], args[1], s)
-    if name in ("and", "bitand", "or", "bitor") and s == BOOL:
-        return e.op(f"{'and' if name in ('and', 'bitand') else 'or'} i1 {args[0]}, {args[1]}")
+    if name in ("and", "bitand", "or", "bitor") and s.name == "bool":
+        return e.op(f"{'and' if name in ('and', 'bitand') else 'or'} {kind} {args[0]}, {args[1]}")
     if name == "not":
-        return e.op(f"xor i1 {args[0]}, true")
+        return e.op(f"xor {kind} {args[0]}, {constant(True, s)}")
     if name in _CHOICES:
         return _choose(e, name, args, s)
     if name in ("reduce_sum", "reduce_prod", "reduce_min", "reduce_max"):
@@ -112,7 +119,9 @@ def _of_halves(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
 def intrinsic(e: Emitter, name: str, args: list[str], t: Scalar, flags: str | None = None) -> str:
     """Call an intrinsic that is overloaded for the type of its arguments."""
     kind = type_of(t)
-    suffix = f"f{t.bits}" if t.is_float else kind
+    suffix = f"f{t.bits}" if t.is_float else f"i{t.bits}"
+    if isinstance(t, Vector):
+        suffix = f"v{t.lanes}{suffix}"
     function = e.module.declare(f"llvm.{name}.{suffix}", kind, ", ".join([kind] * len(args)))
     given = ", ".join(f"{kind} {a}" for a in args)
     chosen = (e.flags if flags is None else flags) if t.is_float else ""
@@ -138,7 +147,7 @@ def choose(e: Emitter, test: str, a: str, b: str, t: Scalar) -> str:
     """`a if test else b`, both of which are computed."""
     kind = type_of(t)
     flags = e.flags if t.is_float and e.flags.startswith("fast") else ""
-    return e.op(f"select {flags}i1 {test}, {kind} {a}, {kind} {b}")
+    return e.op(f"select {flags}{test_of(t)} {test}, {kind} {a}, {kind} {b}")
 
 
 # Operation -> comparison of the operands, whether the second is chosen if it holds; and which
@@ -169,7 +178,7 @@ def _choose(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     test = compare(e, comparison, a, b, t)
     if nan and t.is_float:
         isnan = _is_nan(e, a if nan == "a" else b, t, e.flags)
-        test = e.op(f"or i1 {test}, {isnan}")
+        test = e.op(f"or {test_of(t)} {test}, {isnan}")
     return choose(e, test, a, b, t)
 
 
@@ -221,13 +230,14 @@ def _of_integers(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         return e.op(f"{sign}{'div' if name == 'truncdiv' else 'rem'} {kind} {args[0]}, {args[1]}")
     if name == "neg":
         nsw = "nsw " if t.weak == INDEX_WEAK else ""
-        return e.op(f"sub {nsw}{kind} 0, {args[0]}")
+        return e.op(f"sub {nsw}{kind} {constant(0, t)}, {args[0]}")
     if name == "invert":
-        return e.op(f"xor {kind} {args[0]}, -1")
+        return e.op(f"xor {kind} {args[0]}, {constant(-1, t)}")
     if name == "abs":
         if unsigned:
             return args[0]
-        function = e.module.declare(f"llvm.abs.{kind}", kind, f"{kind}, i1 immarg")
+        suffix = f"v{t.lanes}i{t.bits}" if isinstance(t, Vector) else kind
+        function = e.module.declare(f"llvm.abs.{suffix}", kind, f"{kind}, i1 immarg")
         return e.op(f"call {kind} {function}({kind} {args[0]}, i1 false)")
     if name in ("lshift", "rshift"):
         return _shift(e, name, args, t)
@@ -245,13 +255,14 @@ def _of_integers(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
 
 def _shift(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     kind, (a, b) = type_of(t), args
-    within = e.op(f"icmp ult {kind} {b}, {t.bits}")
+    within = e.op(f"icmp ult {kind} {b}, {constant(t.bits, t)}")
     if name == "rshift" and t.kind == "i":
-        places = e.op(f"select i1 {within}, {kind} {b}, {kind} {t.bits - 1}")
+        places = choose(e, within, b, constant(t.bits - 1, t), t)
         return e.op(f"ashr {kind} {a}, {places}")
-    places = e.op(f"select i1 {within}, {kind} {b}, {kind} 0")
+    zero = constant(0, t)
+    places = choose(e, within, b, zero, t)
     shifted = e.op(f"{'shl' if name == 'lshift' else 'lshr'} {kind} {a}, {places}")
-    return e.op(f"select i1 {within}, {kind} {shifted}, {kind} 0")
+    return choose(e, within, shifted, zero, t)
 
 
 def _resized(e: Emitter, v: str, t: Scalar, bits: int) -> str:
@@ -298,17 +309,18 @@ def _convert(e: Emitter, v: str, source: Scalar, t: Scalar) -> str:
         # Integers that are not exact in float32 are beyond float16.
         return rounded(e, _convert(e, v, source, FLOAT32))
     a, b = type_of(source), type_of(t)
-    if t == BOOL:
+    if t.name == "bool":
         return compare(e, "ne", v, constant(0, source), source)
     if source.is_float and t.is_float:
         return e.op(f"{'fpext' if t.bits > source.bits else 'fptrunc'} {a} {v} to {b}")
     if source.is_float:
         if t.bits < 64:  # values out of range wrap
-            return e.op(f"trunc i64 {e.op(f'fptosi {a} {v} to i64')} to {b}")
+            wide = type_of(Vector("int64", lanes=t.lanes)) if isinstance(t, Vector) else "i64"
+            return e.op(f"trunc {wide} {e.op(f'fptosi {a} {v} to {wide}')} to {b}")
         return e.op(f"fpto{'ui' if t.kind == 'u' else 'si'} {a} {v} to {b}")
     signed = source.kind == "i"
     if t.is_float:
         return e.op(f"{'si' if signed else 'ui'}tofp {a} {v} to {b}")
-    if source != BOOL and source.bits >= t.bits:
+    if source.name != "bool" and source.bits >= t.bits:
         return v if source.bits == t.bits else e.op(f"trunc {a} {v} to {b}")
     return e.op(f"{'sext' if signed else 'zext'} {a} {v} to {b}")

@@ -9,7 +9,7 @@ from ... import ir
 from ...analysis.extents import extents_used
 from ...analysis.invariants import deep_loops
 from ...ir import STATUS
-from ...ir.types import FLOAT64, Pointer, Scalar, ViewTy, flat_scalars
+from ...ir.types import FLOAT64, Pointer, Scalar, Vector, ViewTy, flat_scalars
 from . import memory
 from .emitter import ModuleText
 from .expressions import Expressions
@@ -85,6 +85,7 @@ class FunctionPrinter(Expressions):
         self.printer = printer
         self.f = f
         self.exits: list[tuple[str, str]] = []  # of enclosing loops: where to leave, to go on
+        self.has_vectors = any(isinstance(t, Vector) for t in f.locals.values())
 
     def lines(self) -> list[str]:
         """Lines of the function."""
@@ -190,10 +191,16 @@ class FunctionPrinter(Expressions):
 
     def block_of(self, body: tuple[ir.Stmt, ...]) -> None:
         """Write statements, up to the first after which nothing else runs."""
-        for s in body:
+        done = 0
+        for n, s in enumerate(body):
             if not self.block:
                 return
-            self.statement(s)
+            if n >= done and self.has_vectors and isinstance(s, ir.Store | ir.If):
+                from .vector_memory import store  # loaded by kernels with vectors
+
+                done = n + store(self, self.expr, self.views, body, n)
+            if n >= done:
+                self.statement(s)
 
     def statement(self, s: ir.Stmt) -> None:
         """Write a statement."""

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 
-from ...ir.types import Record, Scalar, TupleTy, flat_scalars
+from ...ir.types import Record, Scalar, TupleTy, Vector, flat_scalars
 
 FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
 _PARTS = {"complex64": Scalar("float32"), "complex128": Scalar("float64")}
@@ -32,10 +32,17 @@ def parts(t: Scalar) -> tuple[Scalar, ...]:
 
 
 def type_of(t: Scalar) -> str:
-    """Type of an SSA value of a real number."""
+    """Type of an SSA value of a real number, or of a vector."""
+    if isinstance(t, Vector):
+        return f"<{t.lanes} x {type_of(t.lane)}>"
     if t.name == "bool":
         return "i1"
     return FLOATS.get(t.name) or f"i{t.bits}"
+
+
+def test_of(t: Scalar) -> str:
+    """Type of the outcome of a comparison."""
+    return f"<{t.lanes} x i1>" if isinstance(t, Vector) else "i1"
 
 
 def stored(t: Scalar) -> str:
@@ -62,7 +69,10 @@ def result_type(result: Scalar | TupleTy | None) -> str:
 
 
 def constant(value: object, t: Scalar) -> str:
-    """A real number of a type."""
+    """A real number of a type, of a vector in all lanes."""
+    if isinstance(t, Vector):
+        lane = f"{type_of(t.lane)} {constant(value, t.lane)}"
+        return f"<{', '.join([lane] * t.lanes)}>"
     if t.name == "bool":
         return "true" if value else "false"
     if t.kind in "iu":

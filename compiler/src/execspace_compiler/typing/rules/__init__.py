@@ -43,6 +43,9 @@ STATEMENTS.homes = {
 }
 CALLED.homes = {FunctionValue: "helper_calls", Method: "calls", Obj: "calls"}
 METHODS.homes = {
+    **dict.fromkeys(("any", "all", "none", "count", "sum", "prod", "min", "max"), "simd"),
+    **dict.fromkeys(("of", "generate", "iota", "first"), "simd"),
+    **dict.fromkeys(("load", "gather", "store", "scatter"), "simd_memory"),
     "barrier": "teams",
     "broadcast": "teams",
     "conjugate": "calls",

@@ -18,6 +18,7 @@ from ..values import (
     ViewRef,
     describe,
     is_atomic,
+    is_vector,
     is_view,
     parts,
     scalar,
@@ -86,6 +87,12 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
             f"cannot assign to {describe(found)} as a whole",
             "assign its elements one by one, in a loop over range",
         )
+    if isinstance(target, hir.Subscript) and isinstance(found, ir.Op) and found.op == "lane":
+        raise type_fault(
+            target.loc,
+            "cannot assign to a lane of a vector, which is a value",
+            "choose lanes by a mask, np.where(mask, a, v), or make a vector: T.of(...)",
+        )
     if isinstance(target, hir.Subscript):
         raise type_fault(
             target.loc,
@@ -127,7 +134,8 @@ def _update(cx: Context, s: hir.Update) -> None:
     """Augmented assignment; the indices of an element are evaluated once."""
     if isinstance(s.target, hir.Local):
         old, value = cx.operands((s.target, s.value))
-        if own_class(old) is not None or own_class(value) is not None:
+        own = own_class(old) is not None or own_class(value) is not None
+        if own or is_vector(old) or is_vector(value):
             bind(cx, s.target.name, _own_operator(cx, s, old, value), s.loc)
             return
         result = binary(cx, s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)

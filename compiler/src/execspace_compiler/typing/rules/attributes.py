@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from execspace import Record as OwnRecord
+from execspace import SimdType
 from execspace.contract.dtypes import dtype_of, record_class
 
 from ... import ir
@@ -25,6 +26,7 @@ from ..values import (
     ViewRef,
     describe,
     extents,
+    is_vector,
     is_view,
     shown,
 )
@@ -48,6 +50,10 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
         from .teams import team_attribute  # loaded by kernels of teams
 
         return team_attribute(base, name, loc)
+    if is_vector(base) or (isinstance(base, Obj) and isinstance(base.value, SimdType)):
+        from .simd_lanes import attribute as of_vector  # loaded by kernels that have such
+
+        return of_vector(cx, base, name, loc)
     if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
         if name in ("real", "imag"):
             return part(cx, name, base, loc)

@@ -11,7 +11,7 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, PY_INT
 from ..context import Context
-from ..values import Obj, TupleValue, Value, describe, is_view, scalar
+from ..values import Obj, TupleValue, Value, describe, is_vector, is_view, scalar
 from .operators import binary, either, unary
 from .records import own_class, value_if_own
 
@@ -57,6 +57,10 @@ def compare_or_compute(cx: Context, op: str, a: Value, b: Value, e: hir.Operatio
             return found
         if op in ("eq", "ne"):
             return _equal_records(cx, op, a, b, e)
+    if is_vector(a) or is_vector(b):
+        from .simd_lanes import operator as of_vectors  # loaded by kernels that have such
+
+        return of_vectors(cx, op, a, b, e)
     if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
         _refuse_long(len(a.items) + len(b.items), e.loc)
         return TupleValue((*a.items, *b.items))
@@ -103,8 +107,13 @@ def _membership(cx: Context, op: str, a: Value, b: Value, e: Any) -> Value:
     result: Any = ir.Const(False, BOOL, e.loc)
     for n, item in enumerate(b.items):
         result = cx.limit_depth(result, n)
-        result = either(result, compare_or_compute(cx, "eq", a, item, e), "or", e.loc)
+        result = either(result, _equal(cx, a, item, e), "or", e.loc)
     return result if op == "in" else unary(cx, "not", result, e.loc)
+
+
+def _equal(cx: Context, a: Value, b: Value, e: Any) -> Any:
+    """Whether two items are equal: a bool, which vectors do not give."""
+    return scalar(compare_or_compute(cx, "eq", a, b, e), e.loc)
 
 
 def _equal_records(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
@@ -124,5 +133,5 @@ def _equal_tuples(cx: Context, op: str, a: TupleValue, b: TupleValue, e: Any) ->
     result: Any = ir.Const(True, BOOL, e.loc)
     for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
         result = cx.limit_depth(result, n)
-        result = either(result, compare_or_compute(cx, "eq", x, y, e), "and", e.loc)
+        result = either(result, _equal(cx, x, y, e), "and", e.loc)
     return result if op == "eq" else unary(cx, "not", result, e.loc)

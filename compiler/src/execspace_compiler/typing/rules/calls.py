@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import Record, Reducer
+from execspace import Record, Reducer, SimdType
 from execspace.base.storage_types import format_of, storage_dtype
 from execspace.base.subclasses import fields_of, own_making, own_operator
 from execspace.contract.argtypes import SCALAR_TYPES
@@ -33,6 +33,7 @@ _HOMES = {
     "builtins": ("tuples",),
     "execspace.kernels.atomics": ("atomic_functions",),
     "execspace.kernels.language": ("local_arrays", "printf"),
+    "execspace.kernels.simd": ("simd",),
     "execspace.launch.nested": ("teams",),
     "execspace.launch.parallel": ("team_reductions",),
     "execspace.launch.parallel_reduce": ("team_reductions",),
@@ -79,6 +80,10 @@ def _object(cx: Context, call: Call) -> Value:
         if name is not None:
             raise own_code(call.name, target, name, call.loc)
         return _named_tuple(target, call.args, call.keywords, call.loc)
+    if isinstance(target, SimdType):
+        from .simd import made as vector_made  # loaded by kernels that have such
+
+        return vector_made(cx, target, call)
     args = call.positional()
     if isinstance(target, HostFunction):
         return host_call(cx, call, target, args)
@@ -89,13 +94,13 @@ def _object(cx: Context, call: Call) -> Value:
         if name not in NAMES:  # np.longlong and the like have another name
             name = next((t.dtype for k, t in SCALAR_TYPES.items() if k is target), "")
         if name:
-            return _cast(cx, Scalar(name), call.name, args, call.loc)
+            return cast(cx, Scalar(name), call.name, args, call.loc)
         if target.__module__ == "ml_dtypes":
             target = np.dtype(target)
     if isinstance(target, np.dtype) and (form := format_of(target)) is not None:
         return _rounded(cx, form.name, call.name, args, call.loc)
     if isinstance(target, np.dtype) and target.name in NAMES:
-        return _cast(cx, Scalar(target.name), call.name, args, call.loc)
+        return cast(cx, Scalar(target.name), call.name, args, call.loc)
     raise refused(call)
 
 
@@ -116,7 +121,8 @@ def _named_tuple(
     return TupleValue(tuple(given[f] for f in fields), fields)
 
 
-def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
+def cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
+    """`es.float32(x)`."""
     if len(args) != 1:
         raise _one_argument(path, args, loc)
     e = scalar(args[0], loc)
@@ -155,7 +161,7 @@ def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: L
 @CALLED.of(Method)
 def _method(cx: Context, call: Call) -> Value:
     own = own_class(call.owner) or (call.owner.value if isinstance(call.owner, Obj) else None)
-    if own is not None:
+    if own is not None and not isinstance(own, SimdType):
         from .own_records import method_call  # loaded by kernels that have such
 
         return method_call(cx, own, call)

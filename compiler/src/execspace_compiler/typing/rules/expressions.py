@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...frontend import hir
 from ...ir.diagnostics import syntax_fault
 from ..context import EXPRESSIONS, Context
-from ..values import TupleValue, Value, scalar
+from ..values import TupleValue, Value, is_vector, scalar
 from .binary_operators import compare_or_compute
 from .conditions import condition
 from .operators import constant, unary
@@ -60,4 +60,8 @@ def _unary(cx: Context, op: str, value: Value, e: hir.Operation) -> Value:
         from .own_records import unary_operator  # loaded by kernels that have such
 
         return unary_operator(cx, op, value, e.loc)
+    if is_vector(value):
+        from .simd_lanes import unary_operator as of_vector  # loaded by kernels that have such
+
+        return of_vector(cx, op, value, e.loc)
     return unary(cx, op, scalar(value, e.args[0].loc), e.loc)

@@ -10,7 +10,7 @@ from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc
 from ...ir.ops import CALLEES
-from ...ir.types import BOOL, INT64, TupleTy, Type
+from ...ir.types import BOOL, INT64, TupleTy, Type, Vector
 from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
 from ..values import FunctionValue, Obj, TupleValue, Value, as_parameter, parts, type_of
@@ -104,7 +104,7 @@ def _invoke(
         if signature.constant is not None:  # loops over it have a fixed length
             return _result(signature.result, [ir.Const(signature.constant, results[0], loc)])
         call = ir.Call(signature.name, tuple(flat), results[0].strong, loc)
-        if not signature.effects and not signature.fails:
+        if not (signature.effects or signature.fails or isinstance(results[0], Vector)):
             typed = ir.Call(signature.name, tuple(flat), results[0], loc)
             return _result(signature.result, [typed])
     names = [cx.temporary(t) for t in results]

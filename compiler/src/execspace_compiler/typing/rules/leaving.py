@@ -5,7 +5,17 @@ from __future__ import annotations
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import BOOL, INT64, PromotionError, Scalar, TupleTy, Type, flat_scalars, promote
+from ...ir.types import (
+    BOOL,
+    INT64,
+    PromotionError,
+    Scalar,
+    TupleTy,
+    Type,
+    Vector,
+    flat_scalars,
+    promote,
+)
 from ..context import STATEMENTS, Context
 from ..values import (
     FunctionValue,
@@ -63,7 +73,7 @@ def _return(cx: Context, s: hir.Return) -> None:
     assert s.value is not None
     if cx.indices and not cx.returns_nothing:
         value = value_if_own(cx, value, s.value.loc)  # read at once by the reduction
-    joined = _join_results(cx.result, _returned(value, s.value.loc), s.value.loc)
+    joined = _join_results(cx.result, _returned(value, s.value.loc, not cx.returns), s.value.loc)
     if joined != cx.result:
         cx.result = joined
         cx.changed = True
@@ -110,10 +120,10 @@ def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
     return found
 
 
-def _returned(value: Value, loc: Loc) -> Type:
-    """Type of a helper's result: a number, or a tuple of numbers."""
+def _returned(value: Value, loc: Loc, helper: bool) -> Type:
+    """Type of a result: a number, of a helper also a vector, or a tuple of such."""
     if isinstance(value, TupleValue):
-        items = tuple(_returned(v, loc) for v in value.items)
+        items = tuple(_returned(v, loc, helper) for v in value.items)
         return TupleTy(items, value.names, value.own)
     if is_view(value) or isinstance(value, FunctionValue | ViewRef):
         raise type_fault(
@@ -124,6 +134,8 @@ def _returned(value: Value, loc: Loc) -> Type:
             else own_value_hint(value)
             or "return an element, or let the caller pass the View to store into",
         )
+    if helper and isinstance(value, ir.Expr) and isinstance(value.type, Vector):
+        return value.type
     e: ir.Expr = scalar(value, loc)
     return e.type
 

@@ -24,7 +24,7 @@ from ...ir.types import (
     real_part,
 )
 from ..context import Context, Rules
-from ..values import TupleValue, Value, describe, extents, is_view, scalar
+from ..values import TupleValue, Value, describe, extents, is_vector, is_view, scalar
 from .operators import PARTS, always, binary, constant, no_order, part, same, truth
 
 # (Context, Callee, path, numbers, Loc) -> Value, by the name of the rule in CALLEES
@@ -42,6 +42,10 @@ def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], 
         raise type_fault(
             loc, f"{path} takes {expected} argument{many} in a kernel, got {len(args)}", hint
         )
+    if any(map(is_vector, args)):
+        from .simd_lanes import function  # loaded by kernels that have such
+
+        return function(cx, callee, path, args, loc, LIBRARY.find(callee.rule))
     if callee.rule == "len":
         return _len(args[0], loc)
     if callee.rule == "fold":

@@ -20,6 +20,7 @@ from ...ir.types import (
     UINT64,
     PromotionError,
     Scalar,
+    Vector,
     arithmetic,
     promote,
     python_type,
@@ -68,6 +69,12 @@ def constant(value: Any, loc: Loc) -> Value:
 
 def truth(cx: Context, e: Any, loc: Loc) -> ir.Expr:
     """Truth value of a number."""
+    if isinstance(e.type, Vector):
+        raise type_fault(
+            loc,
+            f"a {e.type} is neither true nor false, for its lanes may differ",
+            "write mask.any() or mask.all(); masks are joined with &, | and ~",
+        )
     if e.type == BOOL:
         return e  # type: ignore[no-any-return]
     if isinstance(e, ir.Const):

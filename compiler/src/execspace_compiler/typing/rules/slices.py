@@ -8,7 +8,7 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, INDEX, Scalar
 from ..context import Context
-from ..values import Span, Value, describe, extent, scalar
+from ..values import Span, Value, describe, extent, is_vector, scalar
 
 
 def base_index(
@@ -23,12 +23,15 @@ def base_index(
 ) -> ir.Expr:
     """Index into the base of one index of a View or subview."""
     number_given = isinstance(key, ir.Expr) and isinstance(key.type, Scalar)
+    number_given = number_given and not is_vector(key)
     if not number_given or not key.type.is_integer:  # type: ignore[union-attr]
         hint = "index with integers, slices and es.ALL"
         if number_given:
             hint = "convert it with int(...)"
         if number_given and key.type == BOOL:  # type: ignore[union-attr]
             hint = "use if: kernels have no boolean masks"
+        if is_vector(key):
+            hint = "write T.gather(x, indices) or v.scatter(x, indices)"
         name = what if isinstance(what, str) else describe(what)
         raise type_fault(
             loc, f"index {number} of {name} is {describe(key)}, expected an integer", hint

@@ -21,7 +21,17 @@ from ...ir.types import BOOL, INDEX, Scalar, TupleTy, Type
 from ...reductions.reduction import Reduction, ReductionBuilder
 from ..context import CALLS, METHODS, Call, Context
 from ..scan_prefix import with_settled_prefix
-from ..values import FunctionValue, NestedRange, Obj, TupleValue, Value, describe, parts, type_of
+from ..values import (
+    FunctionValue,
+    NestedRange,
+    Obj,
+    TupleValue,
+    Value,
+    describe,
+    parts,
+    refuse_vectors,
+    type_of,
+)
 from .refused import refused
 from .teams import index_variables, team_arguments
 
@@ -101,6 +111,7 @@ def _reduction_of(
     if not isinstance(value, ir.Expr | TupleValue):
         hint = "return the contribution of each index"
         raise type_fault(loc, f"what is joined is {describe(value)}", hint)
+    refuse_vectors(value, loc)
     try:
         reduction = builder.reduction(reducers, strong(type_of(value, loc)))
     except AssertionError:

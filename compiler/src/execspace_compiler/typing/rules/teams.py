@@ -24,6 +24,7 @@ from ..values import (
     Value,
     describe,
     parts,
+    refuse_vectors,
     scalar,
 )
 from .local_arrays import local_type
@@ -180,6 +181,7 @@ def _broadcast(cx: Context, call: Call) -> Value:
         raise type_fault(loc, f"the rank of a broadcast is {rank.type}", hint)
     rank = cx.stable(cx.coerce(rank, INDEX))
     rank = ir.Op("bounded", (rank, team.team_size), INDEX, loc)
+    refuse_vectors(given["value"], loc)
     held = _in_variables(cx, given["value"], loc)
     cx.out.append(ir.Broadcast(variables_of(held), rank, loc))
     return held

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, type_fault
-from ...ir.types import PromotionError, Record, Scalar, TupleTy, Type, ViewTy, promote
+from ...ir.types import PromotionError, Record, Scalar, TupleTy, Type, Vector, ViewTy, promote
 from ..context import EXPRESSIONS, Context, Pending
 from ..module import local_array
 from ..values import (
@@ -118,7 +118,8 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
     """Common type of two values that are assigned to a variable."""
     if a == b:
         return a
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
+    vectors = isinstance(a, Vector) or isinstance(b, Vector)
+    if isinstance(a, Scalar) and isinstance(b, Scalar) and not vectors:
         try:
             return promote(a, b)
         except PromotionError as error:
@@ -127,7 +128,9 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and _have_one_form(a, b):
         items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
         return a.of(items) if a.names == b.names else TupleTy(items)
-    if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
+    if vectors:
+        hint = "make a vector of the same type first, T(...), or use two variables"
+    elif isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
         hint = "a name stands for parts of one View, of one form; use two names"
     elif isinstance(a, ObjTy | FunctionTy) and isinstance(b, ObjTy | FunctionTy):
         hint = "use two names, and choose with if where they are used"

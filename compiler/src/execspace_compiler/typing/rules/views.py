@@ -25,6 +25,7 @@ from ..values import (
     ViewRef,
     describe,
     extents,
+    is_vector,
     is_view,
     scalar,
     shown,
@@ -69,6 +70,10 @@ def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
         return _item(base, keys, e.loc)
     if isinstance(base, ViewRef) and base.field is not None:
         return within(cx, base, keys, locs, e.loc)
+    if is_vector(base):
+        from .simd_lanes import element  # loaded by kernels that have such
+
+        return element(base, keys, e.loc)
     if not is_view(base):
         hint = "index Views, local arrays, tuples and records only"
         if isinstance(base, Obj) and _holds_views(base.value):
