@@ -61,6 +61,7 @@ def by_a_variable_of_two_loops(i, x):
 def far_too_long(i, x):
     a = es.local(8192, np.float64)
     for k in range(8192):
+        a[k] = 1.0
         a[k] = x[i] + k
     x[i] = a[0]
 

@@ -343,7 +343,7 @@ def functions_of(Range: Any) -> SimpleNamespace:
             pivot = zero_of(A) + A[k, k]
             below = es.parallel_reduce(
                 Range(team, k + 1, m),
-                lambda i: magnitude(A, A[i, k]),
+                lambda i: magnitude(A, A[i, k]),  # noqa: B023
                 reducer=es.Max,
             )
             largest = max(magnitude(A, pivot), below)

@@ -7,7 +7,8 @@ registers. With op(A) on the right of B it is rows of B that threads have.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import execspace as es
 
@@ -27,26 +28,42 @@ def fits(m: int, k: int, n: int) -> bool:
     return max(m, k, n) <= _MOST and min(m, k, n) >= 1 and -(-m * k // n) <= 2 * _MOST
 
 
-class _Shape:
-    """How many matrices a team has, and in what order its threads take them."""
+class _Shape(NamedTuple):
+    """How many matrices a team has, and in what order its threads take them.
 
-    def __init__(self, A: es.View, m: int, k: int, n: int, space: es.ExecutionSpace) -> None:
-        limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
-        each = m * k * A.dtype.itemsize
-        room = min(_SCRATCH, int(es.TeamPolicy(1, space=space).scratch_size_max(0)) // 2)
-        most = max(1, min(limit // n, room // (each + A.dtype.itemsize)))
-        self.order = "matrices" if A.layout == "left" or A.mapping is not None else "elements"
-        if self.order == "matrices":
-            self.count = min(_SIDE_BY_SIDE, most)
-        else:
-            self.count = next(
-                (g for g in (4, 8, 16, 32, 64) if g * n >= _THREADS and g * n % 32 == 0), 16
-            )
-            self.count = min(self.count, most)
-        self.pad = 1 - m * k % 2 if self.order == "elements" else 0
-        self.each = -(-m * k // n)
-        teams = -(-A.shape[0] // self.count)
-        self.policy = es.TeamPolicy(teams, self.count * n, space=space)
+    `each` elements of A are loaded by a thread; `pad` elements between matrices make those of a
+    warp lie in different banks.
+    """
+
+    policy: es.TeamPolicy
+    matrices: int
+    each: int
+    pad: int
+    order: str
+
+
+def _shape(A: es.View, m: int, k: int, n: int, space: es.ExecutionSpace) -> _Shape:
+    by_matrices = A.layout == "left" or A.mapping is not None
+    return _found(A.shape[0], by_matrices, A.dtype.itemsize, m, k, n, space)
+
+
+@lru_cache(maxsize=256)
+def _found(
+    batch: int, by_matrices: bool, itemsize: int, m: int, k: int, n: int, space: es.ExecutionSpace
+) -> _Shape:
+    limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
+    room = min(_SCRATCH, int(es.TeamPolicy(1, space=space).scratch_size_max(0)) // 2)
+    most = max(1, min(limit // n, room // (m * k * itemsize + itemsize)))
+    if by_matrices:
+        count = _SIDE_BY_SIDE
+    else:
+        sizes = (g for g in (4, 8, 16, 32, 64) if g * n >= _THREADS and g * n % 32 == 0)
+        count = next(sizes, 16)
+    count = min(count, most)
+    return _Shape(
+        es.TeamPolicy(-(-batch // count), count * n, space=space), count, -(-m * k // n),
+        0 if by_matrices else 1 - m * k % 2, "matrices" if by_matrices else "elements",
+    )  # fmt: skip
 
 
 def multiply(
@@ -55,24 +72,24 @@ def multiply(
 ) -> None:  # fmt: skip
     """C = beta C + alpha op(A) op(B), where op(A) is m x k."""
     n = C.shape[2]
-    shape = _Shape(A, m, k, n, space)
+    shape = _shape(A, m, k, n, space)
     es.parallel_for(
-        shape.policy, _multiply, A, B, C, m, k, n, shape.count, shape.each, shape.pad, shape.order,
-        alpha, beta, mode_a, mode_b, label="batched gemm, columns",
+        shape.policy, _multiply, A, B, C, m, k, n, shape.matrices, shape.each, shape.pad,
+        shape.order, alpha, beta, mode_a, mode_b, label="batched gemm, columns",
     )  # fmt: skip
 
 
 def triangle(
-    what: str, A: es.View, B: es.View, info: es.View, alpha: Any, side: str, uplo: str, mode: str,
+    what: str, A: es.View, B: es.View, info: es.View | None, alpha: Any, side: str, uplo: str, mode: str,
     diag: str, space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     """ "solve" or "multiply" B in place; "invert" A, which is B then, and say where it cannot."""
     k = A.shape[1]
     n = B.shape[2] if side == "L" else B.shape[1]
-    shape = _Shape(A, k, k, n, space)
+    shape = _shape(A, k, k, n, space)
     es.parallel_for(
-        shape.policy, _triangle, A, B, info, k, n, shape.count, shape.each, shape.pad, shape.order,
-        alpha, what, side, uplo, mode, diag, label=f"batched triangle, {what}",
+        shape.policy, _triangle, A, B, A if info is None else info, k, n, shape.matrices,
+        shape.each, shape.pad, shape.order, alpha, what, side, uplo, mode, diag, label=f"batched triangle, {what}",
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ and reads the row of the pivot, which is not moved until the end, in scratch mem
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,25 @@ from ..arguments import static
 from . import serial
 from .elements import magnitude, zero_of
 from .pivots import Largest
+from .views import has_teams
 
 __all__ = ["factor", "way"]
 
 _MOST_IN_REGISTERS = 10  # rows; for elements of 8 bytes
 _MOST_ROWS = 32  # of a team
 _THREADS = 64
+_SCRATCH = 49152  # bytes of a team
 
 
-def way(what: str, A: es.View) -> str | None:
+def way(what: str, A: es.View, space: es.ExecutionSpace) -> str | None:
     """The algorithm for such matrices, if there is one here."""
     m, n = A.shape[1:]
-    if m != n or n < 1:
+    if m != n or n < 1 or not has_teams(space):
         return None
     if n * A.dtype.itemsize <= _MOST_IN_REGISTERS * 8:
         return "registers"
-    return "rows" if what in ("getrf", "lu") and n <= _MOST_ROWS else None
+    limit = space.team_limits().team_size_max  # type: ignore[attr-defined]
+    return "rows" if what in ("getrf", "lu") and n <= min(_MOST_ROWS, limit) else None
 
 
 def factor(
@@ -41,25 +45,36 @@ def factor(
 ) -> None:  # fmt: skip
     """ "lu", "getrf" or "potrf" of A in place."""
     batch, n, _ = A.shape
-    limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
     if how == "rows":
-        size = 8
-        while size < n:
-            size *= 2
-        if size <= limit:
-            es.parallel_for(
-                es.TeamPolicy(batch, size, space=space), _rows, A, pivots, info, n,
-                1 - n % 2, what, label=f"batched {what}, rows",
-            )  # fmt: skip
-            return
-    size = min(_THREADS, limit)
-    while size > 1 and size * n * n * A.dtype.itemsize > 49152:
-        size //= 2
+        es.parallel_for(
+            _teams_of_rows(batch, n, space), _rows, A, pivots, info, n, 1 - n % 2, what,
+            label=f"batched {what}, rows",
+        )  # fmt: skip
+        return
     order = "matrices" if A.layout == "left" or A.mapping is not None else "elements"
+    policy, size = _threads(batch, n * n * A.dtype.itemsize, space)
     es.parallel_for(
-        es.TeamPolicy(-(-batch // size), size, space=space), _registers, A, pivots, info, n, size,
-        1 - n % 2, order, what, uplo, label=f"batched {what}, registers",
+        policy, _registers, A, pivots, info, n, size, 1 - n % 2, order, what, uplo,
+        label=f"batched {what}, registers",
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _teams_of_rows(batch: int, n: int, space: es.ExecutionSpace) -> es.TeamPolicy:
+    size = 8
+    while size < n:
+        size *= 2
+    limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
+    return es.TeamPolicy(batch, min(size, limit), space=space)
+
+
+@lru_cache(maxsize=256)
+def _threads(batch: int, nbytes: int, space: es.ExecutionSpace) -> tuple[es.TeamPolicy, int]:
+    """Teams with a matrix for each thread, and how many there are."""
+    size = min(_THREADS, int(space.team_limits().team_size_max))  # type: ignore[attr-defined]
+    while size > 1 and size * nbytes > _SCRATCH:
+        size //= 2
+    return es.TeamPolicy(-(-batch // size), size, space=space), size
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -9,12 +9,20 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, check_apart, check_takes, choice, result
+from ..arguments import as_view, check_apart, check_takes, choice, result
 from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, eliminations, serial
 from .products import on_triangles
-from .views import batch, check_square, check_writable, new, same_batch
+from .views import (
+    batch,
+    check_square,
+    check_writable,
+    has_teams,
+    is_device,
+    new,
+    same_batch,
+)
 
 __all__ = ["gesv", "getrf", "getrs", "inverse", "lu", "potrf", "trsm", "trtri"]
 
@@ -377,7 +385,7 @@ def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.Executi
     known = ("auto", "serial", *((on_devices,) if on_devices else ()))
     choice(algorithm, f"{what}: algorithm, for such matrices", known)
     if algorithm != "auto":
-        if algorithm != "serial" and not isinstance(space, es.SupportsTeams):
+        if algorithm != "serial" and not has_teams(space):
             raise MatrixError(
                 f"{what}: algorithm={algorithm!r}, but space '{space.name}' has no teams; expected "
                 f"'serial' or 'auto'."
@@ -385,7 +393,7 @@ def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.Executi
         chosen, why = algorithm, "it was asked for"
     elif on_devices is None:
         chosen, why = "serial", "there is no other for such matrices"
-    elif space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+    elif not is_device(space):
         chosen, why = "serial", f"space '{space.name}' runs few work items at once"
     else:
         chosen, why = on_devices, f"space '{space.name}' runs many work items at once"
@@ -397,7 +405,7 @@ def _factors(
     what: str, A: es.View, pivots: es.View, info: es.View, uplo: str, algorithm: str,
     space: es.ExecutionSpace, by_work_items: Callable[[], None],
 ) -> None:  # fmt: skip
-    chosen = _chosen(what, algorithm, eliminations.way(what, A), space)
+    chosen = _chosen(what, algorithm, eliminations.way(what, A, space), space)
     if not A.shape[0]:
         return
     if chosen == "serial":

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, check_apart, check_takes, choice, number_of, result
+from ..arguments import check_apart, check_takes, choice, number_of, result
 from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, serial, team
-from .views import batch, check_square, check_writable, new, same_batch
+from .views import (
+    batch,
+    check_square,
+    check_writable,
+    has_teams,
+    is_device,
+    new,
+    same_batch,
+)
 
 __all__ = ["gemm", "gemv", "trmm"]
 
@@ -247,8 +256,7 @@ def on_triangles(
     args = A, B, alpha, side, uplo, mode, diag
     if chosen == "columns":
         act = "multiply" if what == "trmm" else "solve"
-        nothing = es.View(0, np.int32, label="info", space=where)
-        columns.triangle(act, A, B, nothing, alpha, side, uplo, mode, diag, where)
+        columns.triangle(act, A, B, None, alpha, side, uplo, mode, diag, where)
     elif chosen == "team":
         kernel: Any = _trmm_by_team if what == "trmm" else _trsm_by_team
         es.parallel_for(_teams(number, where), kernel, *args, label=f"batched {what}, team")
@@ -273,10 +281,11 @@ def _target(
     return found
 
 
+@lru_cache(maxsize=256)
 def _teams(number: int, space: es.ExecutionSpace) -> es.TeamPolicy:
     """A team for each matrix."""
     size = 1
-    if space.concurrency > MANY:
+    if is_device(space):
         size = min(_THREADS, int(space.team_limits().team_size_max))  # type: ignore[attr-defined]
     return es.TeamPolicy(number, size, space=space)
 
@@ -288,14 +297,14 @@ def _chosen(what: str, algorithm: str, space: es.ExecutionSpace, fits: bool, lar
             f"{what}: algorithm='columns' is for up to 32 rows and columns, and at least 1, of "
             f"which not many more are for each column; expected 'serial', 'team' or 'auto'."
         )
-    if algorithm in ("team", "columns") and not isinstance(space, es.SupportsTeams):
+    if algorithm in ("team", "columns") and not has_teams(space):
         raise MatrixError(
             f"{what}: algorithm={algorithm!r}, but space '{space.name}' has no teams; expected "
             f"'serial' or 'auto'."
         )
     if algorithm != "auto":
         chosen, why = algorithm, "it was asked for"
-    elif space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+    elif not is_device(space):
         chosen, why = "serial", f"space '{space.name}' runs few work items at once"
     elif fits:
         chosen, why = "columns", "matrices have up to 32 rows and columns"

@@ -110,6 +110,8 @@ def binary(cx: Context, op: str, a: Any, b: Any, loc: Loc) -> Value:
         folded = _fold(op, a, b, loc)
         if folded is not None:
             return folded
+    if op in ("eq", "ne") and all(isinstance(e, ir.Const) and e.type == BOOL for e in (a, b)):
+        return ir.Const(PYTHON_OPERATORS[op](a.value, b.value), BOOL, loc)
     try:
         if op in COMPARISONS:
             return _compare(cx, op, a, b, loc)
