@@ -21,6 +21,7 @@ __all__ = [
     "MatrixError",
     "Timing",
     "Vendor",
+    "blas",
     "explain",
     "solvers",
     "sparse",
@@ -29,6 +30,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("solvers", "sparse"):
+    if name in ("blas", "solvers", "sparse"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
