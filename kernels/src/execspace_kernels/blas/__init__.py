@@ -1,5 +1,6 @@
 """Dense vectors and matrices: BLAS 1 and 2, by the names of BLAS and Kokkos Kernels."""
 
+from .dot_gemm import dot_gemm
 from .elementwise import abs, axpby, axpy, fill, mult, reciprocal, scal, swap, update
 from .gemv import gemv
 from .norms import nrm2, nrm2_squared
@@ -15,6 +16,7 @@ __all__ = [
     "axpby",
     "axpy",
     "dot",
+    "dot_gemm",
     "dotu",
     "fill",
     "gemv",
