@@ -31,7 +31,7 @@ _TEAMS = 1024  # of a device, that it is busy with
 _SPAN = 2048  # columns of a slab at least
 _AHEAD = 8  # elements that a work item loads before it adds any
 _ITEMS = 131072  # work items of a device
-_TILE = 1024  # rows that a host's work item takes
+_TILE = 4096  # rows that a host's work item takes at most
 
 
 def chosen(
@@ -96,10 +96,11 @@ def multiply(
         )  # fmt: skip
     else:
         blocks = -(-m // _TILE)
+        tile = -(-m // max(blocks, 1))  # so that none is much smaller
         slabs, span = _slabs(blocks, B.shape[1], _enough(_TEAMS, space))
         parts = _parts(slabs, m, kind, space)
         es.parallel_for(
-            es.RangePolicy(blocks * slabs, space=space), _block_of_rows, B, x, parts, _TILE, slabs,
+            es.RangePolicy(blocks * slabs, space=space), _block_of_rows, B, x, parts, tile, slabs,
             span, shape, unit, conj, label=f"{what} columns",
         )  # fmt: skip
     es.parallel_for(

@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, choice, result
+from ..arguments import MANY, Space, as_view, choice, result
 from ..decisions import decided
 from ..errors import MatrixError
 from ..sparse.elements import is_record
@@ -236,7 +236,7 @@ def _solve_block(call: _Call, first: int, last: int) -> None:
     x, where = es.subview(call.out, (first, last)), call.space
     if isinstance(where, es.SupportsTeams):
         size = min(_MOST_ROWS, int(where.team_limits().team_size_max))
-        size = size if where.concurrency > 1024 else 1
+        size = size if where.concurrency > MANY else 1
         es.parallel_for(
             es.TeamPolicy(1, size, space=where), _block, block, x, call.kind.type, call.shape,
             call.unit, call.conj, label="trsv block",
