@@ -88,11 +88,8 @@ def test_results_have_the_same_bits_in_each_run(space, form):
 
 
 def test_what_explain_tells(space):
-    A, x = es.ones((4, 4), space=space), es.ones(4, space=space)
-    by_rows, by_columns = (
-        laid_out(np.ones((4, 4)), "right", space),
-        laid_out(np.ones((4, 4)), "left", space),
-    )
+    A, x = es.ones((4, 40), space=space), es.ones(40, space=space)
+    by_rows, by_columns = (laid_out(np.ones((4, 40)), way, space) for way in ("right", "left"))
     told = explain(blas.gemv, by_columns, x, vendor=False).decisions[0]
     assert str(told) == "gemv: columns, for elements of a column lie side by side"
     if isinstance(space, es.SupportsTeams):

@@ -11,7 +11,7 @@ import execspace as es
 
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 LAYOUTS = ("right", "left", "strided")
-DEVICE_FORMS = ("columns", "products", "updates", "triangular", "dot_gemm")
+DEVICE_FORMS = ("operands", "columns", "products", "updates", "triangular", "dot_gemm")
 
 
 def sizes(space):

@@ -1,7 +1,7 @@
 """Linear algebra on execspace's Views.
 
-`blas` has dense vectors and matrices, `sparse` sparse matrices and what is done with them, `solvers`
-iterative solvers. Submodules are loaded when they are used.
+`blas` has dense vectors and matrices, `sparse` sparse matrices and what is done with them,
+`solvers` iterative solvers. Submodules are loaded when they are used.
 """
 
 from __future__ import annotations

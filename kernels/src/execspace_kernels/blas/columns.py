@@ -15,7 +15,7 @@ import numpy as np
 import execspace as es
 
 from ..arguments import MANY
-from .operands import runs_along
+from .operands import runs_along, teams
 from .terms import finished, joined, term
 
 __all__ = ["join_parts", "reduce_columns", "slabs_of"]
@@ -72,7 +72,7 @@ class Slabs(NamedTuple):
     def policy(self, columns: int, space: es.ExecutionSpace) -> Any:
         """That of the launch over all slabs and columns."""
         if self.by_teams:
-            return es.TeamPolicy(self.number * -(-columns // self.at_once), space=space)
+            return teams(self.number * -(-columns // self.at_once), self.rows, space)
         return es.MDRangePolicy((self.number, columns), iterate=self.beside, space=space)
 
 
@@ -84,7 +84,7 @@ def slabs_of(x: es.View, space: es.ExecutionSpace) -> Slabs:
         items = _ITEMS if is_device else 4 * space.concurrency
         count = max(1, min(items // max(k, 1), n // _EACH))
         return Slabs(count, -(-n // count), 1, beside, False)
-    rows, at_once = _ROWS, 1
+    rows, at_once = min(_ROWS, max(n, 1)), 1
     if beside == "right":  # the columns of a slab are read one after the other
         rows = max(_FEW, min(rows, _NEAR // max(k * x.dtype.itemsize, 1)))
         at_once = max(k, 1)
@@ -104,7 +104,7 @@ def join_parts(
         )  # fmt: skip
     else:
         es.parallel_for(
-            es.TeamPolicy(k, space=space), _joined_by_team, parts, parts.dtype.type, join, finish,
+            teams(k, slabs, space), _joined_by_team, parts, parts.dtype.type, join, finish,
             rows, out, label=f"{what}, parts",
         )  # fmt: skip
 

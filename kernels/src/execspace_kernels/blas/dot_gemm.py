@@ -31,6 +31,7 @@ from .operands import (
     runs_along,
     scaled_dtype,
     shapes_of,
+    teams,
 )
 
 __all__ = ["dot_gemm"]
@@ -247,7 +248,7 @@ def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.Executi
         )  # fmt: skip
     else:
         es.parallel_for(
-            es.TeamPolicy(elements, space=space), _joined_by_team, parts, C, parts.dtype.type,
+            teams(elements, slabs, space), _joined_by_team, parts, C, parts.dtype.type,
             alpha, beta, how, label="dot_gemm, slabs",
         )  # fmt: skip
 

@@ -60,7 +60,7 @@ def gemv(
         "teams": a team takes four rows of op(A). "columns": a work item takes a row within some
         columns, on hosts a block of rows. "rows": a work item for each row.
         "auto": "teams" where elements of a row lie side by side, else "columns", each of which
-        reads A once; "rows" for records.
+        reads A once; "rows" for records, and on devices for rows of few elements.
     vendor : bool, optional
         True: the routine of a vendor's library, which "auto" takes where it was measured to be
         faster. False: never.

@@ -14,9 +14,11 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, number_of, overlap, result
+from ..arguments import MANY, Space, as_view, number_of, overlap, result
 from ..errors import MatrixError
 from ..sparse.elements import dtype_of_product, dtype_of_sum, is_record, name_of, zero
+
+_LEAST, _MOST = 32, 256  # threads of a team of a device
 
 
 class Factor(NamedTuple):
@@ -261,3 +263,14 @@ def cells(view: es.View, space: es.ExecutionSpace) -> Any:
     if view.rank == 1:
         return es.RangePolicy(view.shape[0], space=space)
     return es.MDRangePolicy(view.shape, iterate=runs_along(view), space=space)
+
+
+def teams(number: int, length: int, space: es.ExecutionSpace) -> Any:
+    """The policy for so many teams whose threads share ranges of a length; of one thread each where
+    few run at once."""
+    if space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+        return es.TeamPolicy(number, space=space)
+    size, most = _LEAST, min(_MOST, int(space.team_limits().team_size_max))
+    while 2 * size <= most and 4 * size < length:
+        size *= 2
+    return es.TeamPolicy(number, min(size, most), vector_length=1, space=space)

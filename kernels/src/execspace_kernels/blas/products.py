@@ -6,7 +6,8 @@ A transpose is a View of the same elements, so kernels know no modes. Algorithms
     the vector; long rows of few are cut into slabs.
     columns: elements lie side by side in each column. On devices a work item takes a row within a
     slab of columns; on hosts it takes a block of rows that stays in its cache.
-    rows: a work item for each row: for records, and where there are no teams.
+    rows: a work item for each row: for records, where there are no teams, and on devices for rows
+    of few elements.
 What slabs find is joined in their order, so results have the same bits in each run.
 """
 
@@ -21,13 +22,14 @@ import execspace as es
 from ..arguments import MANY, static
 from ..sparse.elements import is_record, keep, value_of, zero_of
 from .elements import conjugate
-from .operands import product_dtype, runs_along
+from .operands import product_dtype, runs_along, teams
 
 __all__ = ["ALGORITHMS", "chosen", "multiply"]
 
 ALGORITHMS = ("auto", "teams", "columns", "rows")
 _ROWS = 4  # of a team
 _TEAMS = 1024  # of a device, that it is busy with
+_FEW = 32  # elements of a row that are too few for a team of a device
 _SPAN = 2048  # columns of a slab at least
 _AHEAD = 8  # elements that a work item loads before it adds any
 _ITEMS = 131072  # work items of a device
@@ -45,6 +47,8 @@ def chosen(
     if B.shape[1] > 1 and (B.shape[0] == 1 or runs_along(B) == "right"):
         if not isinstance(space, es.SupportsTeams):
             return "rows", f"space '{space.name}' has no teams"
+        if space.concurrency > MANY and B.shape[1] < _FEW:
+            return "rows", f"rows have less than {_FEW} elements"
         return "teams", "elements of a row lie side by side"
     return "columns", "elements of a column lie side by side"
 
@@ -82,7 +86,7 @@ def multiply(
         slabs, span = _slabs(blocks, B.shape[1], _enough(_TEAMS, space))
         parts = _parts(slabs if slabs > 1 else 0, m, kind, space)
         es.parallel_for(
-            es.TeamPolicy(blocks * slabs, space=space), _rows_of_team, B, x, y, parts, kind.type,
+            teams(blocks * slabs, span, space), _rows_of_team, B, x, y, parts, kind.type,
             _ROWS, slabs, span, shape, unit, alpha, beta, how, conj, label=f"{what} teams",
         )  # fmt: skip
         if slabs == 1:
