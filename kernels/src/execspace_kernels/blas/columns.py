@@ -1,9 +1,9 @@
 """Reductions of each column of a multi-vector, in both layouts and with any strides.
 
 Columns are cut into slabs of rows, whose results a second launch joins in their order, so a result
-has the same bits in each run. Where rows of a column lie side by side, and on hosts, a team takes a
-slab; elsewhere work items take every so many rows each, so that neighbours read what lies side by
-side.
+has the same bits in each run. Where rows of a column lie side by side, a team takes a slab. Where
+columns do, a work item of a host takes a slab with some columns at once, and work items of devices
+take every so many rows each, so that neighbours read what lies side by side.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY
+from ..arguments import MANY, static
 from .operands import runs_along, teams
 from .terms import finished, joined, term
 
@@ -24,6 +24,7 @@ _ROWS = 8192  # of a slab
 _NEAR = 32768  # bytes of a slab whose columns a host reads one after the other
 _ITEMS = 65536  # work items of a device, where each takes rows far from each other
 _EACH = 16  # rows that a work item takes at least
+_WIDTH = 8  # columns that a work item of a host takes at once at most
 _FEW = 64  # slabs that one work item joins
 
 
@@ -47,7 +48,12 @@ def reduce_columns(
     parts = es.View(
         (slabs.number, k), kind, label="parts", space=space, layout="right", initialize=False
     )
-    if slabs.by_teams:
+    if slabs.by_teams and slabs.beside == "right" and join != "min":
+        es.parallel_for(
+            es.RangePolicy(slabs.number, space=space), _rows_beside, name, x, y, kind.type, join,
+            _width(k), slabs.rows, parts, label=what,
+        )  # fmt: skip
+    elif slabs.by_teams:
         es.parallel_for(
             slabs.policy(k, space), _slab, name, x, y, kind.type, join, slabs.rows, slabs.at_once,
             slabs.number, parts, label=what,
@@ -57,6 +63,14 @@ def reduce_columns(
             slabs.policy(k, space), _rows_apart, name, x, y, kind.type, join, parts, label=what
         )
     join_parts(what, parts, join, out, space, finish, n)
+
+
+def _width(columns: int) -> int:
+    """Columns that a work item of a host has at once; those that are left over it takes alone."""
+    for width in (_WIDTH, _WIDTH // 2):
+        if columns % width == 0:
+            return width
+    return min(_WIDTH, 1 << (columns.bit_length() - 1)) if columns else 1
 
 
 class Slabs(NamedTuple):
@@ -79,7 +93,7 @@ class Slabs(NamedTuple):
 def slabs_of(x: es.View, space: es.ExecutionSpace) -> Slabs:
     """How the columns of a View are cut."""
     n, k = x.shape
-    is_device, beside = space.concurrency > MANY, runs_along(x)
+    is_device, beside = space.concurrency > MANY, "left" if k == 1 else runs_along(x)
     if not isinstance(space, es.SupportsTeams) or (is_device and beside == "right"):
         items = _ITEMS if is_device else 4 * space.concurrency
         count = max(1, min(items // max(k, 1), n // _EACH))
@@ -120,6 +134,26 @@ def _rows_apart(
     for i in range(s, n, parts.extent(0)):
         total = joined(total, term(name, x, y, i, j, kind), join)
     parts[s, j] = total
+
+
+def _rows_beside(
+    s: int, name: Any, x: Any, y: Any, kind: Any, join: Any, width: static, rows: Any, parts: Any
+) -> None:  # fmt: skip
+    first = s * rows
+    last = min(first + rows, x.extent(0))
+    whole = x.extent(1) // width * width
+    for j in range(0, whole, width):
+        totals = es.local(width, kind)
+        for i in range(first, last):
+            for q in range(width):
+                totals[q] = joined(totals[q], term(name, x, y, i, j + q, kind), join)
+        for q in range(width):
+            parts[s, j + q] = totals[q]
+    for j in range(whole, x.extent(1)):
+        total = kind(0)
+        for i in range(first, last):
+            total = joined(total, term(name, x, y, i, j, kind), join)
+        parts[s, j] = total
 
 
 def _slab(
