@@ -16,7 +16,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, check_not_recorded
+from ..arguments import Space, check_not_recorded, static
 from ..vendors import chosen_vendor
 from .columns import join_parts, reduce_columns, slabs_of
 from .elements import at
@@ -25,6 +25,8 @@ from .reductions import numbers, reduce_vector, reduced, space_of, target_of
 from .terms import sum_of_numbers
 
 __all__ = ["nrm2", "nrm2_squared"]
+
+_WIDTH = 8  # columns that a work item of a host takes at once at most
 
 
 class _Limits(NamedTuple):
@@ -150,7 +152,13 @@ def _of_columns(
     slabs = slabs_of(x, space)
     parts = es.View((3, slabs.number, k), wide, label="parts", space=space, layout="right",
                     initialize=False)  # fmt: skip
-    if slabs.by_teams:
+    width = math.gcd(k, _WIDTH)
+    if slabs.by_teams and slabs.beside == "right" and width > 1:
+        es.parallel_for(
+            es.RangePolicy(slabs.number, space=space), _rows_beside, x, wide.type, *limits[:4],
+            width, slabs.rows, parts, label="nrm2 scaled",
+        )  # fmt: skip
+    elif slabs.by_teams:
         es.parallel_for(
             slabs.policy(k, space), _slab_of_three, x, wide.type, *limits[:4], slabs.rows,
             slabs.at_once, slabs.number, parts, label="nrm2 scaled",
@@ -220,14 +228,10 @@ def _shared_out(value: Any, large: Any, small: Any, down: Any, up: Any) -> Any:
     size = np.absolute(value)
     is_large = size > large
     is_small = size < small
-    factor = down if is_large else (up if is_small else 1.0)
-    scaled = size * factor
-    square = scaled * scaled
-    return (
-        square if is_large else 0.0,
-        0.0 if is_large or is_small else square,
-        square if is_small else 0.0,
-    )
+    high = size * down if is_large else 0.0
+    low = size * up if is_small else 0.0
+    medium = 0.0 if is_large or is_small else size
+    return high * high, medium * medium, low * low
 
 
 @es.function
@@ -292,6 +296,28 @@ def _slab_of_column(
         parts[0, s, j] = a
         parts[1, s, j] = b
         parts[2, s, j] = c
+
+
+def _rows_beside(
+    s: int, x: Any, kind: Any, large: Any, small: Any, down: Any, up: Any, width: static, rows: Any,
+    parts: Any,
+) -> None:  # fmt: skip
+    first = s * rows
+    last = min(first + rows, x.extent(0))
+    for j in range(0, x.extent(1), width):
+        a = es.local(width, kind)
+        b = es.local(width, kind)
+        c = es.local(width, kind)
+        for i in range(first, last):
+            for t in range(width):
+                p, q, r = _three(x, i, j + t, kind, large, small, down, up)
+                a[t] += p
+                b[t] += q
+                c[t] += r
+        for t in range(width):
+            parts[0, s, j + t] = a[t]
+            parts[1, s, j + t] = b[t]
+            parts[2, s, j + t] = c[t]
 
 
 def _rows_of_three(

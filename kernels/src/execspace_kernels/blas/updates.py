@@ -1,7 +1,8 @@
 """Updates of a dense matrix by vectors: ger, geru and gerc; of a triangle syr, her, syr2 and her2.
 
 Each is one launch that reads and writes the matrix, or its triangle, once. On hosts a work item
-takes two rows of a triangle, a long one with a short one, so that all have as much to do.
+takes a row or a column, whichever lies side by side; two of a triangle, a long one with a short
+one, so that all have as much to do.
 """
 
 from __future__ import annotations
@@ -167,9 +168,18 @@ def _outer(
         return matrix
     if is_explained():
         only(what, "elements")
+    if where.concurrency > MANY:
+        es.parallel_for(
+            cells(matrix, where), _add_outer, alpha, first, second, matrix, scaling, conj,
+            label=what,
+        )  # fmt: skip
+        return matrix
+    flipped = runs_along(matrix) == "left"
+    B = matrix.T if flipped else matrix
     es.parallel_for(
-        cells(matrix, where), _add_outer, alpha, first, second, matrix, scaling, conj, label=what
-    )
+        es.RangePolicy(B.shape[0], space=where), _add_to_row, alpha, first, second, B, scaling,
+        conj, "yes" if flipped else "no", label=what,
+    )  # fmt: skip
     return matrix
 
 
@@ -344,6 +354,17 @@ def _add_outer(
 ) -> None:  # fmt: skip
     product = value_of(x[i]) * conjugate(value_of(y[j]), conj)
     A[i, j] += scaled(alpha, product, scaling)
+
+
+def _add_to_row(
+    p: int, alpha: Any, x: Any, y: Any, B: Any, scaling: Any, conj: Any, flipped: Any
+) -> None:  # fmt: skip
+    for q in range(B.extent(1)):
+        if flipped == "yes":
+            product = value_of(x[q]) * conjugate(value_of(y[p]), conj)
+        else:
+            product = value_of(x[p]) * conjugate(value_of(y[q]), conj)
+        B[p, q] += scaled(alpha, product, scaling)
 
 
 @es.function
