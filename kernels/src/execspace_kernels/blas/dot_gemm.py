@@ -43,6 +43,7 @@ _NEAR = 16384  # bytes of rows in scratch memory
 _MOST_NEAR = 1024  # rows in scratch memory
 _EACH = 512  # work items that a device runs at once, for each slab
 _SLABS = 32  # of a host
+_TILE = 4  # columns of A, and of B, that a work item of a host has in registers
 _ROWS = 256  # that a host goes through tile by tile
 _FEW = 64  # slabs that one work item sums
 
@@ -198,9 +199,9 @@ def _by_teams(
     assert isinstance(space, es.SupportsTeams)
     tiles = _tiles(k, n, kind, min(_THREADS, int(space.team_limits().team_size_max)))
     height, width = tiles.high * tiles.down, tiles.wide * tiles.across
-    is_one = is_same(A, B) and height == width and height >= k and conj == "no"
+    is_one = is_same(A, B) and height == width and height >= k
     row = (height if is_one else height + width) * kind.itemsize
-    near = max(1, min(_NEAR // row, _MOST_NEAR))
+    near = 1 << (max(1, min(_NEAR // row, _MOST_NEAR)).bit_length() - 1)
     blocks = -(-k // height) * -(-n // width)
     slabs = max(1, min(-(-space.concurrency // _EACH) // max(blocks, 1), -(-m // near)))
     span = -(-m // slabs)
@@ -224,10 +225,10 @@ def _by_tiles(
     slabs = max(1, min(most, -(-m // _ROWS)))
     parts = _parts(k * n, slabs, kind, space)
     if k and n:
-        tiles = _tiles(k, n, kind, 1)
+        tile = min(_TILE, 1 << (min(k, n).bit_length() - 1))
         es.parallel_for(
-            es.RangePolicy(slabs, space=space), _slab_by_tiles, A, B, parts, kind.type, tiles.high,
-            tiles.wide, _ROWS, -(-m // slabs), conj, label="dot_gemm tiles",
+            es.RangePolicy(slabs, space=space), _slab_by_tiles, A, B, parts, kind.type, tile, tile,
+            _ROWS, -(-m // slabs), conj, label="dot_gemm tiles",
         )  # fmt: skip
     return parts
 
@@ -257,13 +258,14 @@ def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.Executi
 
 
 def _slab_of_team(
-    team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: Any,
-    across: Any, groups: Any, near: Any, near_of_b: Any, span: Any, slabs: Any, beside_a: Any,
-    beside_b: Any, one: Any, conj: Any,
+    team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: static,
+    across: static, groups: static, near: static, near_of_b: static, span: Any, slabs: Any,
+    beside_a: Any, beside_b: Any, one: Any, conj: Any,
 ) -> None:  # fmt: skip
     m, k, n = A.extent(0), A.extent(1), B.extent(1)
-    rows_of_a = team.scratch((near, high * down), kind)
-    rows_of_b = team.scratch((near_of_b, wide * across), kind)
+    # Rows are longer by one element, so that those of a column are in different banks.
+    rows_of_a = team.scratch((near, high * down + 1), kind)
+    rows_of_b = team.scratch((near_of_b, wide * across + 1), kind)
     found = team.scratch(team.team_size, kind)
     slab = team.league_rank % slabs
     block = team.league_rank // slabs
@@ -345,11 +347,18 @@ def _slab_by_tiles(
         for a in range(0, k, high):
             for b in range(0, n, wide):
                 sums = es.local(high * wide, kind)
-                for r in range(first, last):
-                    for u in range(high):
-                        left = conjugate(A[r, min(a + u, k - 1)], conj)
-                        for v in range(wide):
-                            sums[u * wide + v] += left * B[r, min(b + v, n - 1)]
+                if a + high <= k and b + wide <= n:
+                    for r in range(first, last):
+                        for u in range(high):
+                            left = conjugate(A[r, a + u], conj)
+                            for v in range(wide):
+                                sums[u * wide + v] += left * B[r, b + v]
+                else:
+                    for r in range(first, last):
+                        for u in range(high):
+                            left = conjugate(A[r, min(a + u, k - 1)], conj)
+                            for v in range(wide):
+                                sums[u * wide + v] += left * B[r, min(b + v, n - 1)]
                 for u in range(high):
                     for v in range(wide):
                         if a + u < k and b + v < n:
