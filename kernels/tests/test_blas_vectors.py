@@ -151,6 +151,34 @@ def test_overlaps_are_found(step, other_step, first, second, of_columns):
             blas.axpy(1.0, x, y, space="oracle")
 
 
+def test_arrays_of_others_are_taken_as_they_are(space):
+    """What is written into them they have; of lists that are read a View is made."""
+    if es.View(0, space=space).memory_space is not es.HOST:
+        pytest.skip("the space does not compute in memory of the host")
+    x, y, A = random(4, seed=1), random(4, seed=2), random((3, 4), seed=3)
+    before, out = y.copy(), np.zeros(3)
+    blas.axpy(2.0, x, y)
+    assert np.allclose(y, 2 * x + before)
+    blas.axpy(1.0, [1.0, 2.0, 3.0, 4.0], y)
+    assert np.allclose(y, 2 * x + before + [1, 2, 3, 4])
+    blas.gemv(A, x, out=out)
+    assert np.allclose(out, A @ x)
+    blas.swap(A[:, 0], A[:, 2])
+    assert math.isclose(blas.dot(x, x[::-1]), x @ x[::-1])
+    norm = np.zeros(())
+    blas.nrm2(x, out=norm)
+    assert math.isclose(norm, np.linalg.norm(x))
+
+
+def test_tensors_are_taken_as_they_are(space):
+    torch = pytest.importorskip("torch")
+    if es.View(0, space=space).memory_space is not es.HOST:
+        pytest.skip("the space does not compute in memory of the host")
+    x, y = torch.arange(4.0, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    blas.axpy(2.0, x, y)
+    assert y.tolist() == [1.0, 3.0, 5.0, 7.0] and blas.dot(x, y) == 34.0
+
+
 def test_records(space):
     needs(space, float)
     x, y = duals([1.0, 2.0], [1.0, 0.0]), duals([3.0, 4.0], [0.0, 1.0])

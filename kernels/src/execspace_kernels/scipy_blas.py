@@ -12,9 +12,9 @@ _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.c
 _DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))  # in which sums are computed
 _TRANS = {"N": 0, "T": 1, "H": 2}
 _OTHER = {"N": "T", "T": "N", "C": "H", "H": "C"}  # of the transpose, for a matrix by rows
-# Elements of a product of tall matrices from which it is faster: in general, and where rows lie
-# side by side and numbers of columns are multiples of four.
-_MANY_ELEMENTS, _MANY_IN_FOURS = 25, 256
+# Elements of a product of tall matrices from which it is faster: in general; and where rows lie
+# side by side and numbers of columns are multiples of four, for spaces of one thread, and of more.
+_MANY_ELEMENTS, _MANY_FOR_ONE, _MANY_FOR_SEVERAL = 25, 256, 2048
 _FEW_ROWS = 2048  # of a triangle, up to which it is faster
 
 
@@ -57,7 +57,8 @@ class ScipyBlas:
         """Products of some columns, which BLAS 3 computes, and solves that take many launches."""
         if function == "dot_gemm":
             in_fours = all(v.strides[1] == 1 and v.shape[1] % 4 == 0 for v in args[:2])
-            return bool(args[2].size >= (_MANY_IN_FOURS if in_fours else _MANY_ELEMENTS))
+            many = _MANY_FOR_ONE if self.space.concurrency == 1 else _MANY_FOR_SEVERAL
+            return bool(args[2].size >= (many if in_fours else _MANY_ELEMENTS))
         return bool(function == "trsv" and args[0].shape[0] <= _FEW_ROWS)
 
     def dot(self, x: Any, y: Any, out: Any) -> Any:
