@@ -60,7 +60,8 @@ def written(source: Any, what: str, ranks: tuple[int, ...] = (1, 2)) -> es.View:
     if isinstance(source, list | tuple):
         raise es.ViewError(f"{what} is a {type(source).__name__}; expected a View or an array.")
     view = operand(source, what, None, ranks)
-    return result(view, what, view.shape, None, es.space_for(view), view) if view.size else view
+    nowhere: Any = None  # for nothing is made
+    return result(view, what, view.shape, nowhere, nowhere, view)
 
 
 def check_shape(view: es.View, what: str, shape: tuple[int, ...], whose: str) -> None:
