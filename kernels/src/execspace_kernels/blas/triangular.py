@@ -37,7 +37,7 @@ from .updates import TRIANGLES
 __all__ = ["trmv", "trsv"]
 
 MODES = ("N", "T", "C", "H")
-_BLOCK_BYTES = 32768  # of a diagonal block, in scratch memory
+_BLOCK_BYTES = 34816  # of a diagonal block and its vector, in scratch memory
 _MOST_ROWS = 64
 
 
@@ -217,8 +217,11 @@ class _Call:
 
 
 def _rows_of_block(kind: np.dtype[Any], space: es.ExecutionSpace) -> int:
-    rows = _MOST_ROWS
-    while rows * rows * kind.itemsize > _BLOCK_BYTES:
+    """As many as scratch memory holds with their vector."""
+    rows, most = _MOST_ROWS, _BLOCK_BYTES
+    if isinstance(space, es.SupportsTeams):
+        most = min(most, int(es.TeamPolicy(1, space=space).scratch_size_max(0)))
+    while rows > 1 and rows * (rows + 2) * kind.itemsize > most:
         rows //= 2
     return rows
 
@@ -253,7 +256,8 @@ def _solve_block(call: _Call, first: int, last: int) -> None:
 
 def _block(team: Any, B: Any, x: Any, kind: Any, shape: Any, unit: Any, conj: Any) -> None:
     n = x.extent(0)
-    near = team.scratch((B.extent(0), B.extent(0)), kind)
+    # Rows are longer by one element, so that those of a column are in different banks.
+    near = team.scratch((B.extent(0), B.extent(0) + 1), kind)
     known = team.scratch(B.extent(0), kind)
     for k in es.TeamThreadRange(team, n * n):
         near[k // n, k % n] = conjugate(B[k // n, k % n], conj)
