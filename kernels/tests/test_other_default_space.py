@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_kernels import solvers, sparse
+from execspace_kernels import blas, solvers, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -86,3 +86,31 @@ def test_functions_that_name_none_say_what_is_wrong(far):
     A = sparse.CrsMatrix(S.indptr, S.indices, S.data, S.shape)
     with pytest.raises(es.SpaceAccessError, match="which space 'far' cannot reach"):
         sparse.spmv(A, np.ones(9))
+
+
+def eye():
+    return np.eye(9)
+
+
+DENSE = {
+    "axpby": lambda x: blas.axpby(1.0, x, 2.0, np.ones(9), space="serial"),
+    "scal": lambda x: blas.scal(2.0, x, space="serial"),
+    "rotg": lambda x: blas.rotg(np.array(3.0), np.array(4.0), space="serial"),
+    "nrm2": lambda x: blas.nrm2(x, out=np.zeros(()), space="serial"),
+    "dot of columns": lambda x: blas.dot(eye(), eye(), space="serial"),
+    "nrm2 of columns": lambda x: blas.nrm2(eye(), out=np.zeros(9), space="serial"),
+    "iamax of columns": lambda x: blas.iamax(eye(), space="serial"),
+    "nothing": lambda x: blas.nrminf(x[:0], out=np.zeros(()), space="serial"),
+    "gemv": lambda x: blas.gemv(eye(), x, vendor=False, space="serial"),
+    "gemv T": lambda x: blas.gemv(eye(), x, mode="T", vendor=False, space="serial"),
+    "ger": lambda x: blas.ger(1.0, x, x, eye(), space="serial"),
+    "syr": lambda x: blas.syr(1.0, x, eye(), space="serial"),
+    "trmv": lambda x: blas.trmv(eye(), x, out=x, vendor=False, space="serial"),
+    "trsv": lambda x: blas.trsv(eye(), x, vendor=False, space="serial"),
+    "dot_gemm": lambda x: blas.dot_gemm(eye(), eye(), vendor=False, space="serial"),
+}
+
+
+@pytest.mark.parametrize("what", DENSE)
+def test_dense_functions_run_where_they_are_told_to(far, what):
+    DENSE[what](np.ones(9))

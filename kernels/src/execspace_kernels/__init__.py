@@ -1,7 +1,8 @@
 """Linear algebra on execspace's Views.
 
-`sparse` has sparse matrices and what is done with them, `solvers` iterative solvers, `batched`
-dense linear algebra of many small matrices. Submodules are loaded when they are used.
+`blas` has dense vectors and matrices, `batched` many small matrices, also for use in kernels,
+`sparse` sparse matrices and what is done with them, `solvers` iterative solvers. Submodules are
+loaded when they are used.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "Timing",
     "Vendor",
     "batched",
+    "blas",
     "explain",
     "solvers",
     "sparse",
@@ -30,6 +32,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("batched", "solvers", "sparse"):
+    if name in ("batched", "blas", "solvers", "sparse"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -119,14 +119,16 @@ def functions_of(Range: Any) -> SimpleNamespace:
                     total = zero_of(B) + B[p, q]
                     if diag == "N":
                         total *= element(A, p, p, mode)
-                    for k in range(0 if low else p + 1, p if low else n):
+                    for r in range(p if low else n - 1 - p):
+                        k = p - 1 - r if low else p + 1 + r
                         total += element(A, p, k, mode) * B[k, q]
                     B[p, q] = alpha * total
                 else:
                     total = zero_of(B) + B[q, p]
                     if diag == "N":
                         total *= element(A, p, p, mode)
-                    for k in range(p + 1 if low else 0, n if low else p):
+                    for r in range(n - 1 - p if low else p):
+                        k = p + 1 + r if low else p - 1 - r
                         total += B[q, k] * element(A, k, p, mode)
                     B[q, p] = alpha * total
         team.barrier()

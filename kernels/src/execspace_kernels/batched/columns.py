@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import execspace as es
 
 from ..arguments import static
-from .elements import is_lower, own, zero_of
+from .elements import is_lower, own
 
 __all__ = ["fits", "multiply", "triangle"]
 
 _MOST = 32  # rows and columns
 _THREADS = 128  # of a team, and up to four times as many so that warps are whole
 _SCRATCH = 65536  # bytes
+_AT_ONCE = 4  # rows of a column
 _SIDE_BY_SIDE = 32  # matrices, where the same element of each lies side by side
 
 
@@ -80,8 +81,8 @@ def multiply(
 
 
 def triangle(
-    what: str, A: es.View, B: es.View, info: es.View | None, alpha: Any, side: str, uplo: str, mode: str,
-    diag: str, space: es.ExecutionSpace,
+    what: str, A: es.View, B: es.View, info: es.View | None, alpha: Any, side: str, uplo: str,
+    mode: str, diag: str, space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     """ "solve" or "multiply" B in place; "invert" A, which is B then, and say where it cannot."""
     k = A.shape[1]
@@ -89,7 +90,8 @@ def triangle(
     shape = _shape(A, k, k, n, space)
     es.parallel_for(
         shape.policy, _triangle, A, B, A if info is None else info, k, n, shape.matrices,
-        shape.each, shape.pad, shape.order, alpha, what, side, uplo, mode, diag, label=f"batched triangle, {what}",
+        shape.each, shape.pad, shape.order, alpha, what, side, uplo, mode, diag,
+        label=f"batched triangle, {what}",
     )  # fmt: skip
 
 
@@ -144,15 +146,20 @@ def _multiply(
             else:
                 at[f // count, f % count] = part[c]
     team.barrier()
-    for i in range(m):
-        total = zero_of(C)
+    for start in range(0, m, _AT_ONCE):
+        # Sums of several rows do not wait for each other.
+        totals = es.local(_AT_ONCE, C.dtype)
         for q in range(k):
-            total += _op(at, g, i, q, m, k, mode_a, order) * column[q]
-        if first + g <= last:
-            if beta == 0:
-                C[b, i, j] = alpha * total
-            else:
-                C[b, i, j] = alpha * total + beta * C[b, i, j]
+            for r in range(_AT_ONCE):
+                i = min(start + r, m - 1)
+                totals[r] += _op(at, g, i, q, m, k, mode_a, order) * column[q]
+        for r in range(_AT_ONCE):
+            i = start + r
+            if i < m and first + g <= last:
+                if beta == 0:
+                    C[b, i, j] = alpha * totals[r]
+                else:
+                    C[b, i, j] = alpha * totals[r] + beta * C[b, i, j]
 
 
 def _triangle(
@@ -192,22 +199,21 @@ def _triangle(
     # A row x of B times op(A) is the transpose of op(A) times a column.
     low = is_lower(uplo, mode) == (side == "L")
     for s in range(n):
+        # Each element changes those that do not wait for each other.
         p = s if low == (what != "multiply") else n - 1 - s
-        total = zero_of(B) + column[p]
-        if what == "multiply" and diag == "N":
-            total *= _op(at, g, p, p, n, n, mode, order)
-        for q in range(0 if low else p + 1, p if low else n):
-            if side == "L":
-                entry = _op(at, g, p, q, n, n, mode, order)
-            else:
-                entry = _op(at, g, q, p, n, n, mode, order)
-            if what == "multiply":
-                total += entry * column[q]
-            else:
-                total -= entry * column[q]
         if what != "multiply" and diag == "N":
-            total /= _op(at, g, p, p, n, n, mode, order)
-        column[p] = total
+            column[p] = column[p] / _op(at, g, p, p, n, n, mode, order)
+        for q in range(p + 1 if low else 0, n if low else p):
+            if side == "L":
+                entry = _op(at, g, q, p, n, n, mode, order)
+            else:
+                entry = _op(at, g, p, q, n, n, mode, order)
+            if what == "multiply":
+                column[q] += entry * column[p]
+            else:
+                column[q] -= entry * column[p]
+        if what == "multiply" and diag == "N":
+            column[p] = column[p] * _op(at, g, p, p, n, n, mode, order)
     if what == "invert":
         found = 0
         if diag == "N":

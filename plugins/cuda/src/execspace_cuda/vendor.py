@@ -1,4 +1,4 @@
-"""What execspace-kernels asks plugins for: cuSPARSE for the space `cuda`, through CuPy."""
+"""What execspace-kernels asks plugins for: cuSPARSE and cuBLAS for `cuda`, through CuPy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def execspace_kernels_vendor(space: Any) -> Any:
 
     if not isinstance(space, Cuda):
         return None
-    from execspace_gpu.sparse import CupySparse
+    from execspace_gpu.dense import CupyLinear
 
-    return CupySparse(space, "cuSPARSE through CuPy")
+    return CupyLinear(space, "cuSPARSE and cuBLAS through CuPy")

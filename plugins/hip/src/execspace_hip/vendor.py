@@ -1,4 +1,4 @@
-"""What execspace-kernels asks plugins for: hipSPARSE for the space `hip`, through CuPy."""
+"""What execspace-kernels asks plugins for: hipSPARSE and hipBLAS for `hip`, through CuPy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def execspace_kernels_vendor(space: Any) -> Any:
 
     if not isinstance(space, Hip):
         return None
-    from execspace_gpu.sparse import CupySparse
+    from execspace_gpu.dense import CupyLinear
 
-    return CupySparse(space, "hipSPARSE through CuPy")
+    return CupyLinear(space, "hipSPARSE and hipBLAS through CuPy")

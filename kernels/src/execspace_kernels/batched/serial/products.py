@@ -101,7 +101,8 @@ def trmm(
 ) -> None:  # fmt: skip
     """B = alpha op(A) B, or alpha B op(A) with side "R", for a triangular A, in place.
 
-    Of A the triangle `uplo` is read, with `diag` "U" not its diagonal, which is 1 then.
+    Of A the triangle `uplo` is read, with `diag` "U" not its diagonal, which is 1 then. Sums begin
+    on the diagonal.
     """
     n = A.extent(0)
     low = is_lower(uplo, mode)
@@ -112,7 +113,8 @@ def trmm(
                 total = zero_of(B) + B[i, j]
                 if diag == "N":
                     total *= element(A, i, i, mode)
-                for k in range(0 if low else i + 1, i if low else n):
+                for r in range(i if low else n - 1 - i):
+                    k = i - 1 - r if low else i + 1 + r
                     total += element(A, i, k, mode) * B[k, j]
                 B[i, j] = alpha * total
     else:
@@ -122,6 +124,7 @@ def trmm(
                 total = zero_of(B) + B[i, j]
                 if diag == "N":
                     total *= element(A, j, j, mode)
-                for k in range(j + 1 if low else 0, n if low else j):
+                for r in range(n - 1 - j if low else j):
+                    k = j + 1 + r if low else j - 1 - r
                     total += B[i, k] * element(A, k, j, mode)
                 B[i, j] = alpha * total

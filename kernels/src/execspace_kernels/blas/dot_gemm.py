@@ -1,0 +1,395 @@
+"""dot_gemm: C = beta C + alpha A^T B for matrices of few columns and very many rows.
+
+Rows are cut into slabs, whose products a second launch sums in their order. Algorithms
+    teams: a team copies some rows at a time to scratch memory, as they lie. Its threads keep tiles
+    of C in registers; where there are more threads than tiles, they share out the rows. So A and B
+    are read once for each 64 columns of the other.
+    tiles: a work item goes through a slab tile by tile, for hosts and where there are no teams.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import MANY, Space, as_view, choice, number_of, result, static
+from ..decisions import decided
+from ..errors import MatrixError
+from ..sparse.elements import is_record
+from ..vendors import chosen_vendor
+from .elements import conjugate
+from .operands import (
+    check_apart,
+    check_stores,
+    factor,
+    is_same,
+    operand,
+    product_dtype,
+    runs_along,
+    scaled_dtype,
+    shapes_of,
+    teams,
+)
+
+__all__ = ["dot_gemm"]
+
+ALGORITHMS = ("auto", "teams", "tiles")
+_THREADS = 256  # of a team at most
+_BLOCK = 64  # columns whose tiles one team has
+_NEAR = 16384  # bytes of rows in scratch memory
+_MOST_NEAR = 1024  # rows in scratch memory
+_EACH = 512  # work items that a device runs at once, for each slab
+_SLABS = 32  # of a host
+_TILE = 4  # columns of A, and of B, that a work item of a host has in registers
+_ROWS = 256  # that a host goes through tile by tile
+_FEW = 64  # slabs that one work item sums
+
+
+class _Tiles(NamedTuple):
+    """A thread has `high` columns of A and `wide` ones of B; `down` and `across` threads have a
+    block of C, and `groups` of these share out the rows."""
+
+    high: int
+    wide: int
+    down: int
+    across: int
+    groups: int
+
+
+def dot_gemm(
+    A: Any,
+    B: Any,
+    out: Any = None,
+    alpha: Any = 1,
+    beta: Any = 0,
+    mode: str = "T",
+    *,
+    algorithm: str = "auto",
+    vendor: bool | None = None,
+    space: Space = None,
+) -> es.View:
+    """C = beta C + alpha A^T B, where A and B have few columns and many rows.
+
+    Parameters
+    ----------
+    A : View or array, shape (m, k)
+        Numbers, in any layout and with any strides. Read.
+    B : View or array, shape (m, n)
+        Numbers. Read; it may be `A`, which is read once then.
+    out : View or array, shape (k, n), optional
+        C: written, and read where `beta` is not 0. Without it a new View of the common dtype.
+    alpha, beta : number
+        Complex ones for complex `out` only.
+    mode : {"T", "H"}
+        "H" for A^H.
+    algorithm : {"auto", "teams", "tiles"}
+        "teams": teams keep tiles of C in registers. "tiles": a work item for each slab of rows.
+        "auto": "teams" on devices, "tiles" on hosts.
+    vendor : bool, optional
+        True: the routine of a vendor's library, which "auto" takes where it was measured to be
+        faster. False: never.
+    space : str or ExecutionSpace, optional
+        Where to run; as for a launch if not given.
+
+    Returns
+    -------
+    View
+        `out`, or the new one.
+
+    Raises
+    ------
+    MatrixError
+        If `mode` or `algorithm` is not known or not for this space, or `vendor` is True and there
+        is no routine for it.
+    ViewError
+        If shapes do not fit, or `out` is read-only, overlaps `A` or `B`, or cannot hold the result;
+        for records.
+    SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is. Sums are of the common type of A and B, and the same to the bit
+    in each run on a space. Where `beta` is 0, what `out` held does not count, NaN included. k and n
+    may be of any size; from some 64 on a product of BLAS 3 does less.
+
+    Kokkos Kernels: the "dot-based GEMM" within `KokkosBlas::gemm`.
+    """
+    choice(mode, "dot_gemm: mode", ("T", "H"))
+    choice(algorithm, "dot_gemm: algorithm", ALGORITHMS)
+    left, right = (operand(v, f"dot_gemm: {n}", space, (2,)) for v, n in ((A, "A"), (B, "B")))
+    if left.shape[0] != right.shape[0]:
+        raise es.ViewError(
+            f"dot_gemm: A has shape {left.shape} and B {right.shape}; expected as many rows."
+        )
+    for view in (left, right):
+        if is_record(view.dtype):
+            raise es.ViewError(
+                f"dot_gemm: View '{view.label}' is of records {view.dtype.type.__name__}; expected "
+                f"numbers."
+            )
+    alpha, beta = number_of(alpha, "dot_gemm: alpha"), number_of(beta, "dot_gemm: beta")
+    kind = product_dtype(left.dtype, right.dtype, "dot_gemm")
+    dtype = scaled_dtype(factor(alpha, "dot_gemm: alpha", ()), kind)
+    used = (left, right) if out is None else (left, right, as_view(out, "dot_gemm: out"))
+    where = es.space_for(*used, space=space)
+    C = result(out, "dot_gemm", (left.shape[1], right.shape[1]), dtype, where, right)
+    if out is not None:
+        check_stores("dot_gemm: out", C, dtype)
+        if beta != 0:
+            by = factor(beta, "dot_gemm: beta", ())
+            check_stores("dot_gemm: out", C, scaled_dtype(by, C.dtype))
+        check_apart("dot_gemm: out", C, A=left, B=right)
+    library = chosen_vendor(
+        "dot_gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}", left, right, C,
+        alpha, beta, mode, algorithm=algorithm,
+    )  # fmt: skip
+    if library is not None:
+        library.dot_gemm(left, right, C, alpha, beta, mode)
+        return C
+    conj = "yes" if mode == "H" and left.dtype.kind == "c" else "no"
+    parts = (_by_teams if _takes_teams(algorithm, where) else _by_tiles)(
+        left, right, kind, where, conj
+    )
+    _joined(parts, C, alpha, beta, where)
+    return C
+
+
+def _takes_teams(algorithm: str, space: es.ExecutionSpace) -> bool:
+    has_teams = isinstance(space, es.SupportsTeams)
+    if algorithm == "teams" and not has_teams:
+        raise MatrixError(
+            f"dot_gemm: algorithm='teams', but space '{space.name}' has none; expected 'auto' or "
+            f"'tiles'."
+        )
+    if algorithm != "auto":
+        decided("dot_gemm", algorithm, "it was asked for")
+        return algorithm == "teams"
+    if not has_teams:
+        decided("dot_gemm", "tiles", f"space '{space.name}' has no teams")
+        return False
+    if space.concurrency <= MANY:
+        decided("dot_gemm", "tiles", f"space '{space.name}' runs few work items at once")
+        return False
+    decided("dot_gemm", "teams", f"space '{space.name}' runs many work items at once")
+    return True
+
+
+def _tiles(k: int, n: int, kind: np.dtype[Any], most: int) -> _Tiles:
+    """What threads have of C; at most so many of them in a team."""
+    high, wide = 1, 1
+    most_high = 4 if kind.kind == "c" else 8
+    while high < min(k, most_high):
+        high *= 2
+    while wide < min(n, 4):
+        wide *= 2
+    down, across = (max(-(-min(c, _BLOCK) // t), 1) for c, t in ((k, high), (n, wide)))
+    while down * across > most:
+        down, across = (max(v // 2, 1) for v in (down, across))
+    return _Tiles(high, wide, down, across, max(most // (down * across), 1))
+
+
+def _by_teams(
+    A: es.View, B: es.View, kind: np.dtype[Any], space: es.ExecutionSpace, conj: str
+) -> es.View:
+    """The products of slabs, of shape (k n, slabs), by teams."""
+    (m, k), n = A.shape, B.shape[1]
+    assert isinstance(space, es.SupportsTeams)
+    tiles = _tiles(k, n, kind, min(_THREADS, int(space.team_limits().team_size_max)))
+    height, width = tiles.high * tiles.down, tiles.wide * tiles.across
+    is_one = is_same(A, B) and height == width and height >= k
+    row = (height if is_one else height + width) * kind.itemsize
+    near = 1 << (max(1, min(_NEAR // row, _MOST_NEAR)).bit_length() - 1)
+    blocks = -(-k // height) * -(-n // width)
+    slabs = max(1, min(-(-space.concurrency // _EACH) // max(blocks, 1), -(-m // near)))
+    span = -(-m // slabs)
+    parts = _parts(k * n, slabs, kind, space)
+    if k and n:
+        es.parallel_for(
+            es.TeamPolicy(slabs * blocks, tiles.down * tiles.across * tiles.groups, space=space),
+            _slab_of_team, A, B, parts, kind.type, *tiles, near, 1 if is_one else near, span,
+            slabs, runs_along(A), runs_along(B), "yes" if is_one else "no", conj,
+            label="dot_gemm teams",
+        )  # fmt: skip
+    return parts
+
+
+def _by_tiles(
+    A: es.View, B: es.View, kind: np.dtype[Any], space: es.ExecutionSpace, conj: str
+) -> es.View:
+    """The products of slabs, of shape (k n, slabs), by work items."""
+    (m, k), n = A.shape, B.shape[1]
+    most = _SLABS if space.concurrency <= MANY else -(-space.concurrency // _EACH)
+    slabs = max(1, min(most, -(-m // _ROWS)))
+    parts = _parts(k * n, slabs, kind, space)
+    if k and n:
+        tile = min(_TILE, 1 << (min(k, n).bit_length() - 1))
+        es.parallel_for(
+            es.RangePolicy(slabs, space=space), _slab_by_tiles, A, B, parts, kind.type, tile, tile,
+            _ROWS, -(-m // slabs), conj, label="dot_gemm tiles",
+        )  # fmt: skip
+    return parts
+
+
+def _parts(elements: int, slabs: int, kind: np.dtype[Any], space: es.ExecutionSpace) -> es.View:
+    return es.View(
+        (elements, slabs), kind, label="parts", space=space, layout="right", initialize=False
+    )  # fmt: skip
+
+
+def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.ExecutionSpace) -> None:
+    how = "set" if beta == 0 else "add"
+    elements, slabs = parts.shape
+    if slabs <= _FEW or not isinstance(space, es.SupportsTeams):
+        es.parallel_for(
+            es.RangePolicy(elements, space=space), _joined_by_one, parts, C, alpha, beta, how,
+            label="dot_gemm, slabs",
+        )  # fmt: skip
+    else:
+        es.parallel_for(
+            teams(elements, slabs, space), _joined_by_team, parts, C, parts.dtype.type,
+            alpha, beta, how, label="dot_gemm, slabs",
+        )  # fmt: skip
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _slab_of_team(
+    team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: static,
+    across: static, groups: static, near: static, near_of_b: static, span: Any, slabs: Any,
+    beside_a: Any, beside_b: Any, one: Any, conj: Any,
+) -> None:  # fmt: skip
+    m, k, n = A.extent(0), A.extent(1), B.extent(1)
+    # Rows are longer by one element, so that those of a column are in different banks.
+    rows_of_a = team.scratch((near, high * down + 1), kind)
+    rows_of_b = team.scratch((near_of_b, wide * across + 1), kind)
+    found = team.scratch(team.team_size, kind)
+    slab = team.league_rank % slabs
+    block = team.league_rank // slabs
+    blocks = (k + high * down - 1) // (high * down)
+    a = block % blocks * (high * down)
+    b = block // blocks * (wide * across)
+    # Threads next to each other have columns next to each other.
+    tile = team.team_rank % (down * across)
+    group = team.team_rank // (down * across)
+    p = tile % down
+    q = tile // down
+    sums = es.local(high * wide, kind)
+    end = min((slab + 1) * span, m)
+    for first in range(slab * span, end, near):
+        count = min(near, end - first)
+        _fetch(team, A, rows_of_a, first, count, a, near, high * down, beside_a)
+        if one == "no":
+            _fetch(team, B, rows_of_b, first, count, b, near, wide * across, beside_b)
+        team.barrier()
+        for r in range(group, count, groups):
+            left = es.local(high, kind)
+            right = es.local(wide, kind)
+            for u in range(high):
+                left[u] = conjugate(rows_of_a[r, p + u * down], conj)
+            for v in range(wide):
+                if one == "yes":
+                    right[v] = rows_of_a[r, q + v * across]
+                else:
+                    right[v] = rows_of_b[r, q + v * across]
+            for u in range(high):
+                for v in range(wide):
+                    sums[u * wide + v] += left[u] * right[v]
+        team.barrier()
+    for u in range(high):
+        for v in range(wide):
+            found[team.team_rank] = sums[u * wide + v]
+            team.barrier()
+            if group == 0:
+                total = found[tile]
+                for g in range(1, groups):
+                    total += found[g * (down * across) + tile]
+                i = a + p + u * down
+                j = b + q + v * across
+                if i < k and j < n:
+                    parts[i * n + j, slab] = total
+            team.barrier()
+
+
+@es.function
+def _fetch(
+    team: Any, A: Any, rows: Any, first: Any, count: Any, begin: Any, near: Any, width: Any,
+    beside: Any,
+) -> None:  # fmt: skip
+    """Copy rows of some columns as they lie; 0 stands for columns that there are not."""
+    for e in es.TeamThreadRange(team, near * width):
+        if beside == "left":
+            r = e % near
+            c = e // near
+        else:
+            r = e // width
+            c = e % width
+        if r < count:
+            if begin + c < A.extent(1):
+                rows[r, c] = A[first + r, begin + c]
+            else:
+                rows[r, c] = 0
+
+
+def _slab_by_tiles(
+    s: int, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, rows: Any, span: Any,
+    conj: Any,
+) -> None:  # fmt: skip
+    k, n = A.extent(1), B.extent(1)
+    for e in range(k * n):
+        parts[e, s] = 0
+    end = min((s + 1) * span, A.extent(0))
+    for first in range(s * span, end, rows):
+        last = min(first + rows, end)
+        for a in range(0, k, high):
+            for b in range(0, n, wide):
+                sums = es.local(high * wide, kind)
+                if a + high <= k and b + wide <= n:
+                    for r in range(first, last):
+                        for u in range(high):
+                            left = conjugate(A[r, a + u], conj)
+                            for v in range(wide):
+                                sums[u * wide + v] += left * B[r, b + v]
+                else:
+                    for r in range(first, last):
+                        for u in range(high):
+                            left = conjugate(A[r, min(a + u, k - 1)], conj)
+                            for v in range(wide):
+                                sums[u * wide + v] += left * B[r, min(b + v, n - 1)]
+                for u in range(high):
+                    for v in range(wide):
+                        if a + u < k and b + v < n:
+                            parts[(a + u) * n + b + v, s] += sums[u * wide + v]
+
+
+@es.function
+def _store(C: Any, e: Any, total: Any, alpha: Any, beta: Any, how: Any) -> None:
+    i = e // C.extent(1)
+    j = e % C.extent(1)
+    if how == "set":
+        C[i, j] = alpha * total
+    else:
+        C[i, j] = alpha * total + beta * C[i, j]
+
+
+def _joined_by_one(e: int, parts: Any, C: Any, alpha: Any, beta: Any, how: Any) -> None:
+    total = parts[e, 0]
+    for s in range(1, parts.extent(1)):
+        total += parts[e, s]
+    _store(C, e, total, alpha, beta, how)
+
+
+def _joined_by_team(
+    team: Any, parts: Any, C: Any, kind: Any, alpha: Any, beta: Any, how: Any
+) -> None:  # fmt: skip
+    e = team.league_rank
+    total = es.parallel_reduce(
+        es.TeamVectorRange(team, parts.extent(1)),
+        lambda s: parts[e, s],
+        reducer=es.Sum(dtype=kind),
+    )
+    if es.single(es.PerTeam(team)):
+        _store(C, e, total, alpha, beta, how)

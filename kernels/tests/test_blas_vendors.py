@@ -1,0 +1,147 @@
+"""Routines of vendors' libraries for dense vectors and matrices: what they give, and which runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from blas_arrays import laid_out, needs, random
+
+import execspace as es
+import execspace_kernels
+from execspace_kernels import MatrixError, blas, explain, vendors
+
+MODES = {
+    "N": lambda A: A, "T": lambda A: A.T, "C": lambda A: A.conj(), "H": lambda A: A.conj().T,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def a_table_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def vendor(space):
+    found = vendors.vendor_of(space)
+    if found is None or found.refusal("gemv", *matrix_and_vectors(space)) is not None:
+        pytest.skip("no library for this space")
+    return found
+
+
+def matrix_and_vectors(space):
+    A, x = es.ones((3, 3), space=space), es.ones(3, space=space)
+    return A, x, es.ones(3, space=space), 1.0, 0.0, "N"
+
+
+def asked(function, *args, **options):
+    """The result of the vendor's routine; None if it says that it does not have this."""
+    try:
+        return function(*args, vendor=True, **options)
+    except MatrixError as error:
+        if "vendor=True, but " not in str(error):
+            raise
+        return None
+
+
+def close(view, expected):
+    rtol = 1e-4 if np.zeros(0, view.dtype).real.dtype == np.float32 else 1e-12
+    return np.allclose(view.to_numpy(), expected, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("layout", ["right", "left", "strided"])
+def test_products(space, vendor, dtype, layout):
+    needs(space, dtype)
+    A = random((7, 5), dtype, 1)
+    M, found = laid_out(A, layout, space), 0
+    for mode, of in MODES.items():
+        op = of(A)
+        x, y = random(op.shape[1], dtype, 2), random(op.shape[0], dtype, 3)
+        v, w = es.array(x, space=space), es.array(y, space=space)
+        if asked(blas.gemv, M, v, out=w, alpha=2.0, beta=-3.0, mode=mode) is not None:
+            found += 1
+            assert close(w, 2 * (op @ x) - 3 * y), mode
+            es.deep_copy(w, np.nan)
+            blas.gemv(M, v, out=w, mode=mode, vendor=True)
+            assert close(w, op @ x), mode
+    assert found >= (0 if layout == "strided" else 2)
+    B, C = random((7, 4), dtype, 4), random((5, 4), dtype, 5)
+    for mode in "TH":
+        out = laid_out(C, layout, space)
+        N = laid_out(B, layout, space)
+        blas.dot_gemm(M, N, out=out, alpha=2.0, beta=-3.0, mode=mode, vendor=True)
+        op = A.T if mode == "T" else A.conj().T
+        assert close(out, 2 * (op @ B) - 3 * C)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("layout", ["right", "left"])
+def test_triangles_and_updates(space, vendor, dtype, layout):
+    needs(space, dtype)
+    A, x = random((6, 6), dtype, 1) + 4 * np.eye(6), random(6, dtype, 2)
+    M, v = laid_out(A, layout, space), es.array(x, space=space)
+    for mode, of in MODES.items():
+        for uplo, part in (("L", np.tril(A)), ("U", np.triu(A))):
+            for unit in (False, True):
+                T = part - np.diag(np.diag(part)) + np.eye(6) if unit else part
+                options = {"uplo": uplo, "mode": mode, "unit_diagonal": unit}
+                y = asked(blas.trmv, M, v, **options)
+                assert y is None or close(y, of(T) @ x)
+                y = asked(blas.trsv, M, v, **options)
+                assert y is None or np.allclose(of(T) @ y.to_numpy(), x)
+    for name, y in (("ger", x), ("geru", x), ("gerc", x.conj())):
+        N = laid_out(A, layout, space)
+        if asked(getattr(blas, name), 2.0, v, v, N) is not None:
+            assert close(N, A + 2 * np.outer(x, y)), name
+
+
+def test_numbers(space, vendor):
+    x, y = random(9, seed=1), random(9, seed=2)
+    v, w, out = es.array(x, space=space), es.array(y, space=space), es.zeros((), space=space)
+    for function, args, expected in (
+        (blas.dot, (v, w), x @ y), (blas.dotu, (v, w), x @ y),
+        (blas.nrm2, (v,), np.linalg.norm(x)),
+    ):  # fmt: skip
+        found = asked(function, *args)
+        if found is not None:
+            assert np.isclose(found, expected) and not isinstance(found, np.generic)
+            assert function(*args, out=out, vendor=True) is out
+            assert np.isclose(out.item(), expected)
+    with pytest.raises(MatrixError, match=r"vendor=True, but .*float32"):
+        blas.dot(*(es.ones(3, np.float32, space=space),) * 2, vendor=True)
+
+
+def test_what_runs(space, vendor):
+    """What was measured to be faster, what was asked for, and ours in graphs."""
+    A, x = es.ones((4, 4), space=space), es.ones(4, space=space)
+    told = explain(blas.gemv, A, x, vendor=True).decisions[0]
+    assert told.algorithm == vendor.library and told.why == "it was asked for"
+    assert explain(blas.gemv, A, x, vendor=False).decisions[0].algorithm != vendor.library
+    tall = es.ones((50, 9), space=space)
+    told = explain(blas.dot_gemm, tall, tall).decisions[0]
+    assert (told.algorithm == vendor.library) == vendor.is_preferred(
+        "dot_gemm", tall, tall, es.ones((9, 9), space=space), 1.0, 0.0, "T"
+    )
+    with pytest.raises(MatrixError, match="vendor=True with algorithm='rows'; expected 'auto'"):
+        blas.gemv(A, x, vendor=True, algorithm="rows")
+    with pytest.raises(MatrixError, match="alpha is 0"):
+        blas.gemv(A, x, alpha=0.0, vendor=True)
+    found = execspace_kernels.tune(blas.gemv, A, x, rounds=2)
+    assert found.library == vendor.library
+    told = explain(blas.gemv, A, x).decisions[0]
+    assert (told.algorithm == vendor.library) == (found.choice == "vendor")
+
+
+def test_recorded_calls_are_ours(space, vendor):
+    A, x, y = (es.ones(s, space=space) for s in ((4, 4), 4, 4))
+    blas.trsv(A, x, out=y, vendor=False)
+    try:
+        graph = es.Graph(space)
+    except es.ExecspaceError:
+        pytest.skip("no graphs here")
+    with graph:
+        blas.trsv(A, x, out=y)
+        with pytest.raises(MatrixError, match="not recorded in graphs"):
+            blas.trsv(A, x, out=y, vendor=True)
+    graph.submit()
+    assert y.to_numpy().tolist() == [1.0, 0.0, 0.0, 0.0]
