@@ -6,7 +6,7 @@ MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plu
 	-e plugins/cuda -e plugins/hip -e tools -e kernels -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
-	bench-blas bench-sparse interop clean help
+	bench-blas bench-batched bench-sparse interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make bench-latency  time launches, graphs, Views, copies and fences, beside other libraries"
 	@echo "make bench-graphs  time chains, a solver and two instances, one by one, as graphs, and fused"
+	@echo "make bench-batched time many small matrices against NumPy, SciPy and PyTorch"
 	@echo "make bench-blas    time dense vectors and matrices against NumPy, SciPy, CuPy and PyTorch"
 	@echo "make bench-sparse  time products and sums of sparse matrices against SciPy, CuPy and PyTorch"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
@@ -96,6 +97,10 @@ bench-graphs: $(VENV)/ready
 # For example: make bench-sparse SPARSE="--space openmp --only spmv --json sparse.json"
 bench-sparse: $(VENV)/ready
 	$(BIN)/python -m benchmarks.sparse.run $(SPARSE)
+
+# For example: make bench-batched BATCHED="--space openmp --only gemm --json batched.json"
+bench-batched: $(VENV)/ready
+	$(BIN)/python -m benchmarks.batched.run $(BATCHED)
 
 # For example: make bench-blas BLAS="--space openmp --only gemv --json blas.json"
 bench-blas: $(VENV)/ready

@@ -383,7 +383,7 @@ def _pivots(
 def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.ExecutionSpace) -> str:
     """ "serial", or what devices have for such matrices."""
     known = ("auto", "serial", *((on_devices,) if on_devices else ()))
-    choice(algorithm, f"{what}: algorithm, for such matrices", known)
+    choice(algorithm, f"{what}: algorithm", known)
     if algorithm != "auto":
         if algorithm != "serial" and not has_teams(space):
             raise MatrixError(
