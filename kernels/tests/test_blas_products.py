@@ -15,7 +15,7 @@ MODES = {
     "N": lambda A: A, "T": lambda A: A.T, "C": lambda A: A.conj(), "H": lambda A: A.conj().T,
 }  # fmt: skip
 PIECES = {"_SPAN": 5, "_TILE": 8}
-NEAR = {"_NEAR": 512, "_MOST_NEAR": 5, "_ROWS": 7, "_BLOCK": 8, "_FEW": 2}
+NEAR = {"_AHEAD": 16, "_MOST_NEAR": 5, "_ROWS": 7, "_BLOCK": 8, "_FEW": 2}
 
 
 @pytest.fixture(params=["as it is", "in pieces", "device", "device in pieces"])

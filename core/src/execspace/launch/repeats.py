@@ -270,7 +270,7 @@ class _Test:
         if root in scope.bound:
             return _UNKNOWN
         if root in defaults(fn):
-            return self._default(fn, path)
+            return _UNKNOWN if fn is self.fn else self._default(fn, path)
         if root in fn.__code__.co_freevars:
             cell = fn.__code__.co_freevars.index(root)
             own = _own("fn") if fn is self.fn else self.constant(fn)

@@ -1,9 +1,10 @@
 """dot_gemm: C = beta C + alpha A^T B for matrices of few columns and very many rows.
 
 Rows are cut into slabs, whose products a second launch sums in their order. Algorithms
-    teams: a team copies some rows at a time to scratch memory, as they lie. Its threads keep tiles
-    of C in registers; where there are more threads than tiles, they share out the rows. So A and B
-    are read once for each 64 columns of the other.
+    teams: a team as wide as a warp copies some rows at a time to scratch memory, as they lie; the
+    next ones come to registers meanwhile. Its threads keep tiles of C in registers; where there are
+    more threads than tiles, they share out the rows. So A and B are read once for each 32 columns
+    of the other.
     tiles: a work item goes through a slab tile by tile, for hosts and where there are no teams.
 """
 
@@ -37,11 +38,11 @@ from .operands import (
 __all__ = ["dot_gemm"]
 
 ALGORITHMS = ("auto", "teams", "tiles")
-_THREADS = 256  # of a team at most
-_BLOCK = 64  # columns whose tiles one team has
-_NEAR = 16384  # bytes of rows in scratch memory
-_MOST_NEAR = 1024  # rows in scratch memory
-_EACH = 512  # work items that a device runs at once, for each slab
+_THREADS = 32  # of a team
+_BLOCK = 64  # columns whose tiles one team has at most
+_AHEAD = 128  # bytes of a matrix that a thread has read ahead
+_MOST_NEAR = 512  # rows in scratch memory
+_EACH = 256  # work items that a device runs at once, for each slab
 _SLABS = 32  # of a host
 _TILE = 4  # columns of A, and of B, that a work item of a host has in registers
 _ROWS = 256  # that a host goes through tile by tile
@@ -200,18 +201,19 @@ def _by_teams(
     tiles = _tiles(k, n, kind, min(_THREADS, int(space.team_limits().team_size_max)))
     height, width = tiles.high * tiles.down, tiles.wide * tiles.across
     is_one = is_same(A, B) and height == width and height >= k
-    row = (height if is_one else height + width) * kind.itemsize
-    near = 1 << (max(1, min(_NEAR // row, _MOST_NEAR)).bit_length() - 1)
+    threads = tiles.down * tiles.across * tiles.groups
+    ahead = max(1, _AHEAD // kind.itemsize) * threads // max(height, width)
+    near = 1 << (max(tiles.groups, min(ahead, _MOST_NEAR)).bit_length() - 1)
     blocks = -(-k // height) * -(-n // width)
     slabs = max(1, min(-(-space.concurrency // _EACH) // max(blocks, 1), -(-m // near)))
     span = -(-m // slabs)
     parts = _parts(k * n, slabs, kind, space)
     if k and n:
         es.parallel_for(
-            es.TeamPolicy(slabs * blocks, tiles.down * tiles.across * tiles.groups, space=space),
-            _slab_of_team, A, B, parts, kind.type, *tiles, near, 1 if is_one else near, span,
-            slabs, runs_along(A), runs_along(B), "yes" if is_one else "no", conj,
-            label="dot_gemm teams",
+            es.TeamPolicy(slabs * blocks, threads, space=space), _slab_of_team, A, B, parts,
+            kind.type, *tiles, near, 1 if is_one else near, -(-near * height // threads),
+            1 if is_one else -(-near * width // threads), span, slabs, runs_along(A),
+            runs_along(B), "yes" if is_one else "no", conj, label="dot_gemm teams",
         )  # fmt: skip
     return parts
 
@@ -259,49 +261,85 @@ def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.Executi
 
 def _slab_of_team(
     team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: static,
-    across: static, groups: static, near: static, near_of_b: static, span: Any, slabs: Any,
-    beside_a: Any, beside_b: Any, one: Any, conj: Any,
+    across: static, groups: static, near: static, near_of_b: static, each_a: static,
+    each_b: static, span: Any, slabs: Any, beside_a: Any, beside_b: Any, one: Any, conj: Any,
 ) -> None:  # fmt: skip
     m, k, n = A.extent(0), A.extent(1), B.extent(1)
     # Rows are longer by one element, so that those of a column are in different banks.
     rows_of_a = team.scratch((near, high * down + 1), kind)
     rows_of_b = team.scratch((near_of_b, wide * across + 1), kind)
     found = team.scratch(team.team_size, kind)
+    t = team.team_rank
     slab = team.league_rank % slabs
     block = team.league_rank // slabs
     blocks = (k + high * down - 1) // (high * down)
     a = block % blocks * (high * down)
     b = block // blocks * (wide * across)
     # Threads next to each other have columns next to each other.
-    tile = team.team_rank % (down * across)
-    group = team.team_rank // (down * across)
+    tile = t % (down * across)
+    group = t // (down * across)
     p = tile % down
     q = tile // down
-    sums = es.local(high * wide, kind)
-    end = min((slab + 1) * span, m)
-    for first in range(slab * span, end, near):
-        count = min(near, end - first)
-        _fetch(team, A, rows_of_a, first, count, a, near, high * down, beside_a)
-        if one == "no":
-            _fetch(team, B, rows_of_b, first, count, b, near, wide * across, beside_b)
+    sums = es.local((high, wide), kind)
+    next_a = es.local(each_a, kind)
+    next_b = es.local(each_b, kind)
+    begin = slab * span
+    end = min(begin + span, m)
+    steps = (max(end - begin, 0) + near - 1) // near
+    for s in range(steps + 1):
+        # Rows go to scratch memory, and are multiplied while the next ones come to registers.
+        first = begin + s * near
+        if s > 0:
+            for e in range(each_a):
+                f = e * (down * across * groups) + t
+                if f < near * high * down:
+                    if beside_a == "left":
+                        rows_of_a[f % near, f // near] = next_a[e]
+                    else:
+                        rows_of_a[f // (high * down), f % (high * down)] = next_a[e]
+            if one == "no":
+                for e in range(each_b):
+                    f = e * (down * across * groups) + t
+                    if f < near * wide * across:
+                        if beside_b == "left":
+                            rows_of_b[f % near, f // near] = next_b[e]
+                        else:
+                            rows_of_b[f // (wide * across), f % (wide * across)] = next_b[e]
         team.barrier()
-        for r in range(group, count, groups):
-            left = es.local(high, kind)
-            right = es.local(wide, kind)
-            for u in range(high):
-                left[u] = conjugate(rows_of_a[r, p + u * down], conj)
-            for v in range(wide):
-                if one == "yes":
-                    right[v] = rows_of_a[r, q + v * across]
-                else:
-                    right[v] = rows_of_b[r, q + v * across]
-            for u in range(high):
+        if s < steps:
+            for e in range(each_a):
+                f = e * (down * across * groups) + t
+                r = first + (f % near if beside_a == "left" else f // (high * down))
+                c = a + (f // near if beside_a == "left" else f % (high * down))
+                next_a[e] = A[min(r, m - 1), min(c, k - 1)]
+                if r >= end or c >= k:
+                    next_a[e] = 0
+            if one == "no":
+                for e in range(each_b):
+                    f = e * (down * across * groups) + t
+                    r = first + (f % near if beside_b == "left" else f // (wide * across))
+                    c = b + (f // near if beside_b == "left" else f % (wide * across))
+                    next_b[e] = B[min(r, m - 1), min(c, n - 1)]
+                    if r >= end or c >= n:
+                        next_b[e] = 0
+        if s > 0:
+            for r in range(group, near, groups):
+                left = es.local(high, kind)
+                right = es.local(wide, kind)
+                for u in range(high):
+                    left[u] = conjugate(rows_of_a[r, p + u * down], conj)
                 for v in range(wide):
-                    sums[u * wide + v] += left[u] * right[v]
+                    if one == "yes":
+                        right[v] = rows_of_a[r, q + v * across]
+                    else:
+                        right[v] = rows_of_b[r, q + v * across]
+                for u in range(high):
+                    for v in range(wide):
+                        sums[u, v] += left[u] * right[v]
         team.barrier()
     for u in range(high):
         for v in range(wide):
-            found[team.team_rank] = sums[u * wide + v]
+            found[t] = sums[u, v]
             team.barrier()
             if group == 0:
                 total = found[tile]
@@ -312,26 +350,6 @@ def _slab_of_team(
                 if i < k and j < n:
                     parts[i * n + j, slab] = total
             team.barrier()
-
-
-@es.function
-def _fetch(
-    team: Any, A: Any, rows: Any, first: Any, count: Any, begin: Any, near: Any, width: Any,
-    beside: Any,
-) -> None:  # fmt: skip
-    """Copy rows of some columns as they lie; 0 stands for columns that there are not."""
-    for e in es.TeamThreadRange(team, near * width):
-        if beside == "left":
-            r = e % near
-            c = e // near
-        else:
-            r = e // width
-            c = e % width
-        if r < count:
-            if begin + c < A.extent(1):
-                rows[r, c] = A[first + r, begin + c]
-            else:
-                rows[r, c] = 0
 
 
 def _slab_by_tiles(
