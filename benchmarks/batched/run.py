@@ -33,7 +33,8 @@ SIZES = (3, 4, 5, 8, 10, 15, 16, 32)
 BATCH = {"device": {"trmm": 1 << 19, "trtri": 1 << 19}, "host": {}}
 USUAL = {"device": 163840, "host": 16384}
 LARGE = 256e6  # bytes that a case has at least with --large
-COPIES = 8  # of what is changed in place
+COPIES, MOST_COPIES = 8, 100  # calls of a turn, each with matrices of its own to change
+ROOM = 4 << 30  # bytes that these take at most, or as many as there are copies at least
 TRIAD = "execspace, triad of as many bytes"
 
 
@@ -95,7 +96,7 @@ def cases(
                 number = 50
             case = Case(space, section, n, number, options.layout)
             makers: dict[str, Maker] = {"execspace": case.ours} | _peers(case)
-            makers[TRIAD] = partial(_triad_of, space, moved * number // 24)
+            makers[TRIAD] = partial(_triad_of, space, moved * number // 24, case.copies)
             yield f"{section}, {n} x {n}, {number}", makers
 
 
@@ -109,7 +110,8 @@ class Case:
         if what != "gemm" and what != "getrf":
             self.A = np.tril(self.A) + n * np.eye(n)
         self.samples = np.unique(np.linspace(0, number - 1, 20).astype(int))
-        self.copies = 1 if what == "gemm" else COPIES
+        # In turns as long as the host needs to get ahead of a device.
+        self.copies = int(min(MOST_COPIES, max(COPIES, ROOM // self.A.nbytes)))
 
     def view(self, values: Any) -> es.View:
         """In the layout that was asked for."""
@@ -124,10 +126,13 @@ class Case:
         """Those of batched."""
         A, B, space = self.view(self.A), self.view(self.B), self.space
         changed = A if self.what in ("getrf", "trtri") else B
-        ring = [changed, *(self.view(self.A) for _ in range(self.copies - 1))]
+        ring = [changed] * self.copies
+        if self.what != "gemm":
+            ring[1:] = [self.view(self.A) for _ in ring[1:]]
         kept = self.view(self.A if changed is A else self.B)
         C = self.view(np.zeros_like(self.A))
         pivots = es.zeros((self.number, self.n), np.int32, space=space)
+        info = es.zeros(self.number, np.int32, space=space)
 
         def renew() -> None:
             for one in ring:
@@ -138,14 +143,14 @@ class Case:
             if self.what == "gemm":
                 batched.gemm(A, B, out=C, space=space)
             elif self.what == "getrf":
-                batched.getrf(target, pivots=pivots, space=space)
+                batched.getrf(target, pivots=pivots, info=info, space=space)
             elif self.what == "trtri":
-                batched.trtri(target, space=space)
+                batched.trtri(target, info=info, space=space)
             else:
                 (batched.trsm if self.what == "trsm" else batched.trmm)(A, target, space=space)
 
         def call() -> None:
-            for target in ring if self.what != "gemm" else [B] * COPIES:
+            for target in ring:
                 one(target)
 
         def check() -> dict[str, Any]:
@@ -157,7 +162,7 @@ class Case:
             return {}
 
         before = None if self.what == "gemm" else renew
-        return Contestant("execspace", call, space.fence, check, before, COPIES)
+        return Contestant("execspace", call, space.fence, check, before, self.copies)
 
     def check(self, found: Any, pivots: Any = None) -> None:
         """AssertionError if some matrices are wrong."""
@@ -180,15 +185,15 @@ class Case:
             assert np.allclose(found[b], expected), "the result is wrong"
 
 
-def _triad_of(space: es.ExecutionSpace, n: int) -> Contestant:
+def _triad_of(space: es.ExecutionSpace, n: int, calls: int) -> Contestant:
     a, b, c = (es.ones(n, space=space) for _ in "abc")
     every = es.RangePolicy(n, space=space)
 
     def call() -> None:
-        for _ in range(COPIES):
+        for _ in range(calls):
             es.parallel_for(every, _triad, a, b, c)
 
-    return Contestant(TRIAD, call, space.fence, lambda: None, each=COPIES)
+    return Contestant(TRIAD, call, space.fence, lambda: None, each=calls)
 
 
 def _triad(i: int, a: Any, b: Any, c: Any) -> None:
@@ -225,7 +230,7 @@ def _torch(case: Case) -> Contestant:
         else:
             case.check(found.cpu().numpy())
 
-    return _repeated("PyTorch", act, torch.cuda.synchronize, check)
+    return _repeated("PyTorch", act, torch.cuda.synchronize, check, case.copies)
 
 
 def _numpy(case: Case) -> Contestant:
@@ -233,7 +238,7 @@ def _numpy(case: Case) -> Contestant:
     act = partial(np.matmul, case.A, case.B, out=C)
     if case.what == "trtri":
         act = partial(np.linalg.inv, case.A)
-    return _repeated("NumPy", act, lambda: None, lambda: case.check(act()))
+    return _repeated("NumPy", act, lambda: None, lambda: case.check(act()), COPIES)
 
 
 def _scipy(case: Case) -> Contestant:
@@ -252,12 +257,12 @@ def _scipy(case: Case) -> Contestant:
     return Contestant("SciPy, in a loop", act, lambda: None, lambda: None)
 
 
-def _repeated(name: str, act: Callable[[], Any], wait: Any, check: Any) -> Contestant:
+def _repeated(name: str, act: Callable[[], Any], wait: Any, check: Any, calls: int) -> Contestant:
     def call() -> None:
-        for _ in range(COPIES):
+        for _ in range(calls):
             act()
 
-    return Contestant(name, call, wait, check, each=COPIES)
+    return Contestant(name, call, wait, check, each=calls)
 
 
 def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:

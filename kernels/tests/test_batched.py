@@ -85,8 +85,8 @@ def test_factors_as_on_devices(space, layout, n, as_device):
         assert close(fetch(out)[b], factors) and info.to_numpy()[b] == failed
         assert (pivots.to_numpy()[b] == exchanges).all()
     dominant = solvable(n, n)
-    out = view(dominant, space, layout)
-    assert not batched.lu(out, space=space).to_numpy().any()
+    out, info = view(dominant, space, layout), es.full(BATCH, 9, np.int64, space=space)
+    assert batched.lu(out, info=info, space=space) is info and not info.to_numpy().any()
     assert close(triangle(fetch(out), "L", "U") @ triangle(fetch(out), "U"), dominant)
     for uplo in "LU":
         out, inverse = view(dominant @ op(dominant, "T"), space, layout), view(A, space, layout)
@@ -116,6 +116,23 @@ def test_systems(space, layout):
     inverses, info = batched.inverse(view(A, space, layout), space=space)
     assert close(A[:3] @ fetch(inverses)[:3], np.broadcast_to(np.eye(4), (3, 4, 4)))
     assert np.isnan(fetch(inverses)[3]).all() and info.to_numpy()[3] == 1
+
+
+def test_arrays_of_numpy():
+    A, B, C = numbers(1, BATCH, 3, 3), numbers(2, BATCH, 3, 3), np.zeros((BATCH, 3, 3))
+    with es.use_space("serial"):
+        batched.gemm(A, B, out=C)
+        assert close(C, A @ B)
+        factors, info = A.copy(), np.full(BATCH, 9)
+        pivots, found = batched.getrf(factors, info=info)
+        assert not info.any() and (found.to_numpy() == info).all()
+        batched.getrs(factors, pivots, C)
+        assert close(C, B)
+        inverses, _ = batched.inverse(A.copy(), out=C)
+        assert close(A @ C, np.broadcast_to(np.eye(3), A.shape))
+        y = np.zeros((BATCH, 3))
+        batched.gemv(A, B[:, 0], out=y)
+        assert close(y, np.einsum("bij,bj->bi", A, B[:, 0]))
 
 
 def test_sizes_that_are_nothing(space):
@@ -170,6 +187,8 @@ def test_what_is_refused():
         (lambda: batched.getrf(A, algorithm="blocks"), MatrixError, "algorithm='blocks'; expected"),
         (lambda: batched.getrf(A, pivots=np.zeros((2, 2), np.int32)), es.ViewError,
          r"expected int32 or int64 and \(2, 3\)"),
+        (lambda: batched.potrf(A, info=np.zeros(3, np.int32)), es.ViewError,
+         r"info is View '' of int32 and shape \(3,\); expected int32 or int64 and \(2,\)"),
         (lambda: batched.potrf(es.ones((2, 3, 3), np.int32, space="oracle")), es.ViewError,
          "is of int32; expected real or complex floats"),
         (lambda: batched.gemm(es.ones((2, 40, 40), space="oracle"),

@@ -58,8 +58,8 @@ def _found(
     if by_matrices:
         count = _SIDE_BY_SIDE
     else:
-        sizes = (g for g in (4, 8, 16, 32, 64) if g * n >= _THREADS and g * n % 32 == 0)
-        count = next(sizes, 16)
+        enough = (g for g in (4, 8, 16, 32, 64, 128) if g * n >= _THREADS)
+        count = next(g for g in enough if -g * n % 32 <= g * n // 12)  # few threads of warps idle
     count = min(count, most)
     return _Shape(
         es.TeamPolicy(-(-batch // count), count * n, space=space), count, -(-m * k // n),

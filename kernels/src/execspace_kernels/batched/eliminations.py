@@ -158,7 +158,7 @@ def _rows(
             own = -1.0 if is_done else np.float64(magnitude(A, row[k]))
             _, at_pivot = team.reduce((own, place), reducer=Largest)
             at_pivot = max(at_pivot, np.int32(k))
-        is_pivot = place == at_pivot and not is_done
+        is_pivot = (place == at_pivot) & (not is_done)
         if is_pivot:
             for q in range(k, n):
                 at[0, q] = row[q]

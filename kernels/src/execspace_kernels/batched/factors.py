@@ -52,6 +52,7 @@ def trtri(
     *,
     uplo: str = "L",
     diag: str = "N",
+    info: es.View | Any = None,
     algorithm: str = "auto",
     space: str | es.ExecutionSpace | None = None,
 ) -> es.View:
@@ -63,14 +64,16 @@ def trtri(
         Only the triangle `uplo` is read and written, with `diag` "U" without its diagonal.
     uplo : {"L", "U"}
     diag : {"N", "U"}
+    info : View or array of int32 or int64, shape (batch,), optional
+        Written, see below. Without it a new View of int32.
     algorithm : {"auto", "serial", "columns"}
     space : str or ExecutionSpace, optional
 
     Returns
     -------
-    View, shape (batch,), int32
-        0 for each matrix, or the number of the first column, from 1 on, whose diagonal element is
-        0: such a matrix is not changed.
+    View, shape (batch,)
+        `info`: 0 for each matrix, or the number of the first column, from 1 on, whose diagonal
+        element is 0: such a matrix is not changed.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def trtri(
     """
     choice(uplo, "trtri: uplo", ("L", "U"))
     choice(diag, "trtri: diag", ("N", "U"))
-    A, n, where, info = _in_place("trtri", A, True, space)
+    A, n, where, info = _in_place("trtri", A, True, info, space)
     by_columns = columns.fits(n, n, n)
     chosen = _chosen("trtri", algorithm, "columns" if by_columns else None, where)
     if chosen == "columns":
@@ -93,7 +96,11 @@ def trtri(
 
 
 def lu(
-    A: es.View | Any, *, algorithm: str = "auto", space: str | es.ExecutionSpace | None = None
+    A: es.View | Any,
+    *,
+    info: es.View | Any = None,
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
 ) -> es.View:
     """A = L U without pivots for each matrix of a batch, in place; the diagonal of L is 1.
 
@@ -101,6 +108,8 @@ def lu(
     ----------
     A : View or array, shape (batch, m, n)
         Read and written. Matrices that need no pivots, such as diagonally dominant ones.
+    info : View or array of int32 or int64, shape (batch,), optional
+        Written, see below. Without it a new View of int32.
     algorithm : {"auto", "serial", "registers", "rows"}
         "serial": a work item for each matrix. "registers": the same, on devices, with the matrix in
         registers. "rows": a team for each, whose threads have rows in registers.
@@ -108,8 +117,8 @@ def lu(
 
     Returns
     -------
-    View, shape (batch,), int32
-        0 for each matrix, or the number of the first pivot, from 1 on, that is 0.
+    View, shape (batch,)
+        `info`: 0 for each matrix, or the number of the first pivot, from 1 on, that is 0.
 
     Raises
     ------
@@ -119,7 +128,7 @@ def lu(
     -----
     Asynchronous where the space is.
     """
-    A, _, where, info = _in_place("lu", A, False, space)
+    A, _, where, info = _in_place("lu", A, False, info, space)
     nothing = es.View((0, 0), np.int32, label="pivots", space=where)
     _factors("lu", A, nothing, info, "L", algorithm, where, lambda: _each(
         "lu", where, A.shape[0], _lu, A, info
@@ -131,6 +140,7 @@ def getrf(
     A: es.View | Any,
     *,
     pivots: es.View | Any = None,
+    info: es.View | Any = None,
     algorithm: str = "auto",
     space: str | es.ExecutionSpace | None = None,
 ) -> tuple[es.View, es.View]:
@@ -143,13 +153,15 @@ def getrf(
     pivots : View or array of int32 or int64, shape (batch, min(m, n)), optional
         Row k of a matrix was exchanged with row pivots[b, k], counted from 0 on. Without it a new
         View of int32.
+    info : View or array of int32 or int64, shape (batch,), optional
+        Written, see below. Without it a new View of int32.
     algorithm, space
         As of `lu`.
 
     Returns
     -------
     pivots : View
-    info : View, shape (batch,), int32
+    info : View, shape (batch,)
         0 for each matrix, or the number of the first pivot, from 1 on, that is 0.
 
     Raises
@@ -160,7 +172,7 @@ def getrf(
     -----
     Asynchronous where the space is.
     """
-    A, _, where, info = _in_place("getrf", A, False, space)
+    A, _, where, info = _in_place("getrf", A, False, info, space)
     p = _pivots("getrf", pivots, A, where, is_read=False)
     _factors("getrf", A, p, info, "L", algorithm, where, lambda: _each(
         "getrf", where, A.shape[0], _getrf, A, p, info
@@ -172,6 +184,7 @@ def potrf(
     A: es.View | Any,
     *,
     uplo: str = "L",
+    info: es.View | Any = None,
     algorithm: str = "auto",
     space: str | es.ExecutionSpace | None = None,
 ) -> es.View:
@@ -182,14 +195,16 @@ def potrf(
     A : View or array, shape (batch, n, n)
         Only the triangle `uplo` is read and written.
     uplo : {"L", "U"}
+    info : View or array of int32 or int64, shape (batch,), optional
+        Written, see below. Without it a new View of int32.
     algorithm : {"auto", "serial", "registers"}
     space : str or ExecutionSpace, optional
 
     Returns
     -------
-    View, shape (batch,), int32
-        0 for each matrix, or the number of the first row, from 1 on, which shows that it is not
-        positive definite.
+    View, shape (batch,)
+        `info`: 0 for each matrix, or the number of the first row, from 1 on, which shows that it is
+        not positive definite.
 
     Raises
     ------
@@ -200,7 +215,7 @@ def potrf(
     Asynchronous where the space is.
     """
     choice(uplo, "potrf: uplo", ("L", "U"))
-    A, _, where, info = _in_place("potrf", A, True, space)
+    A, _, where, info = _in_place("potrf", A, True, info, space)
     nothing = es.View((0, 0), np.int32, label="pivots", space=where)
     _factors("potrf", A, nothing, info, uplo, algorithm, where, lambda: _each(
         "potrf", where, A.shape[0], _potrf, A, info, uplo
@@ -322,7 +337,8 @@ def inverse(
     """
     A = batch(A, "inverse: A")
     check_square("inverse", A)
-    where = es.space_for(A, *(() if out is None else (out,)), space=space)
+    used = (A,) if out is None else (A, as_view(out, "inverse: out"))
+    where = es.space_for(*used, space=space)
     if out is None:
         made = new(A.shape, A.dtype, "inverse", where, A)
     else:
@@ -338,16 +354,26 @@ def inverse(
 
 
 def _in_place(
-    what: str, A: Any, is_square: bool, space: Any
+    what: str, A: Any, is_square: bool, info: Any, space: Any
 ) -> tuple[es.View, int, es.ExecutionSpace, es.View]:
     """The View, its rows, the space, and what tells of failures."""
     A = batch(A, f"{what}: A")
     if is_square:
         check_square(what, A)
     check_writable(what, "A", A)
-    where = es.space_for(A, space=space)
-    info = es.View(A.shape[0], np.int32, label="info", space=where)
-    return A, int(A.shape[1]), where, info
+    if info is None:
+        where = es.space_for(A, space=space)
+        found = es.View(A.shape[0], np.int32, label="info", space=where, initialize=False)
+        return A, int(A.shape[1]), where, found
+    found = as_view(info, f"{what}: info")
+    where = es.space_for(A, found, space=space)
+    if found.shape != A.shape[:1] or found.dtype.name not in ("int32", "int64"):
+        raise es.ViewError(
+            f"{what}: info is View '{found.label}' of {found.dtype} and shape {found.shape}; "
+            f"expected int32 or int64 and {A.shape[:1]}."
+        )
+    check_writable(what, "info", found)
+    return A, int(A.shape[1]), where, found
 
 
 def _right_sides(what: str, A: es.View, B: es.View, space: Any) -> es.ExecutionSpace:

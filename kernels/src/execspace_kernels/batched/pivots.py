@@ -21,5 +21,5 @@ class Largest(es.Reducer):
 
     @staticmethod
     def join(a: Any, b: Any) -> Any:
-        is_other = b[0] > a[0] or (b[0] == a[0] and b[1] < a[1])
+        is_other = (b[0] > a[0]) | ((b[0] == a[0]) & (b[1] < a[1]))  # without branches
         return b[0] if is_other else a[0], b[1] if is_other else a[1]

@@ -9,7 +9,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import check_apart, check_takes, choice, number_of, result
+from ..arguments import as_view, check_apart, check_takes, choice, number_of, result
 from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, serial, team
@@ -94,7 +94,8 @@ def gemm(
         raise es.ViewError(
             f"gemm: op(A) has {k} columns and op(B) {inner} rows; expected the same number."
         )
-    where = es.space_for(A, B, *(() if out is None else (out,)), space=space)
+    used = (A, B) if out is None else (A, B, as_view(out, "gemm: out"))
+    where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
     dtype = np.result_type(A.dtype, B.dtype, *(v.dtype for v in _complex(alpha, beta)))
     C = _target("gemm", out, (number, m, n), dtype, where, A)
@@ -162,7 +163,8 @@ def gemv(
     m, n = A.shape[1:] if mode in "NC" else A.shape[:0:-1]
     if x.shape[1] != n:
         raise es.ViewError(f"gemv: x has vectors of {x.shape[1]}; expected {n}, as op(A) columns.")
-    where = es.space_for(A, x, *(() if out is None else (out,)), space=space)
+    used = (A, x) if out is None else (A, x, as_view(out, "gemv: out"))
+    where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
     dtype = np.result_type(A.dtype, x.dtype, *(v.dtype for v in _complex(alpha, beta)))
     y = _target("gemv", out, (number, m), dtype, where, x)
