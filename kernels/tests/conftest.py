@@ -107,7 +107,7 @@ EVERYWHERE = {
     "structure": ("blocks",),
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
-MOST = {"serial": 8, "openmp": 1, "opencl": 1, "oracle": 2}
+MOST = {"serial": 6, "openmp": 1, "opencl": 1, "oracle": 2}
 ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide", *GIVEN)}
 
 

@@ -78,7 +78,8 @@ def test_what_out_holds_does_not_count_if_beta_is_zero(space, form):
 
 
 def test_results_have_the_same_bits_in_each_run(space, form):
-    A, x = random((40, 33), seed=1), es.array(random(33, seed=2), space=space)
+    shape = (40, 33) if space.name != "oracle" else (8, 6)
+    A, x = random(shape, seed=1), es.array(random(shape[1], seed=2), space=space)
     for layout in LAYOUTS:
         B = laid_out(A, layout, space)
         first, second = (blas.gemv(B, x, vendor=False).to_numpy() for _ in range(2))
@@ -156,7 +157,7 @@ def test_dot_gemm(space, form, layout, dtype, algorithm):
     needs(space, dtype)
     if algorithm == "teams" and not isinstance(space, es.SupportsTeams):
         pytest.skip("no teams here")
-    shapes = [(0, 2, 3), (1, 1, 1), (40, 3, 5), (33, 8, 4), (20, 13, 9), (17, 1, 7), (9, 0, 3)]
+    shapes = [(0, 2, 3), (40, 3, 5), (20, 13, 9), (17, 1, 7), (9, 0, 3)]
     if space.name == "oracle":
         shapes = [(0, 2, 3), (1, 1, 1), (9, 3, 5)]
     elif form == "as it is":
