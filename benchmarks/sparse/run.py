@@ -8,9 +8,7 @@ Results are compared before anything is timed; contestants take turns, medians a
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 import execspace as es
-from benchmarks.common.machine import describe, device_of
 from benchmarks.common.optional import cupy_on_device, library
+from benchmarks.common.report import Results, report
 from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
 from execspace_kernels import sparse
 
@@ -85,32 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--quick", action="store_true", help="small matrices, to see whether it runs")
     add("--json", metavar="FILE", type=Path, help="write all results to a file")
     options = parser.parse_args(arguments)
-    results: dict[str, dict[str, Any]] = {}
+    results: Results = {}
     for name in options.space or usable:
         for case, makers in cases(es.space(name), options):
             peers = [who for who in makers if not who.startswith("execspace")]
             found = take_turns(makers, options.rounds, peers=peers)
             results.setdefault(name, {})[case] = found
             Console().print(_table(f"{name}: {case}", found))
-    if options.json is not None:
-        record = {
-            "format": 1,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": describe(", ".join(results), 0, None),
-            "devices": {name: device_of(es.space(name)) for name in results},
-            "results": results,
-        }
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    wrong = [
-        f"{name}, {case}, {who}: {found['error']}"
-        for name, by_case in results.items()
-        for case, outcome in by_case.items()
-        for who, found in outcome.items()
-        if "error" in found and not found["peer"]
-    ]
-    for line in wrong:
-        print(line)
-    return int(bool(wrong))
+    return report(results, options.json)
 
 
 def cases(

@@ -20,6 +20,7 @@ R = TypeVar("R")
 MANY = 1024  # work items that run at once on a device; hosts have fewer
 _MOST = 2**63 - 1
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+_WITH_TEAMS: dict[type, bool] = {}
 Space = str | es.ExecutionSpace | None
 if TYPE_CHECKING:
     static = Any  # in kernels it is a number as any other
@@ -257,6 +258,25 @@ def reaching(*views: es.View) -> es.ExecutionSpace:
             if all(view.memory_space.reachable_from(space) for view in views):
                 return space
         raise
+
+
+def has_teams(space: es.ExecutionSpace) -> bool:
+    """Whether a space runs teams, which is known of its class: to ask a protocol takes as long as a
+    launch."""
+    kind = type(space)
+    if kind not in _WITH_TEAMS:
+        _WITH_TEAMS[kind] = isinstance(space, es.SupportsTeams)
+    return _WITH_TEAMS[kind]
+
+
+def is_device(space: es.ExecutionSpace) -> bool:
+    """Whether a space runs teams, and many work items at once."""
+    return space.concurrency > MANY and has_teams(space)
+
+
+def largest_team(space: Any) -> int:
+    """Threads that a team of a space has at most."""
+    return int(space.team_limits().team_size_max)
 
 
 def elements_of(view: es.View) -> Any:

@@ -31,7 +31,7 @@ from ..ir.types import (
     Type,
     Vector,
     ViewTy,
-)
+)  # fmt: skip
 from .definitions import Definition
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import execspace as es
 
-from ..arguments import static
+from ..arguments import largest_team, static
 from .elements import is_lower, own
 
 __all__ = ["fits", "multiply", "triangle"]
@@ -52,9 +52,8 @@ def _shape(A: es.View, m: int, k: int, n: int, space: es.ExecutionSpace) -> _Sha
 def _found(
     batch: int, by_matrices: bool, itemsize: int, m: int, k: int, n: int, space: es.ExecutionSpace
 ) -> _Shape:
-    limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
     room = min(_SCRATCH, int(es.TeamPolicy(1, space=space).scratch_size_max(0)) // 2)
-    most = max(1, min(limit // n, room // (m * k * itemsize + itemsize)))
+    most = max(1, min(largest_team(space) // n, room // (m * k * itemsize + itemsize)))
     if by_matrices:
         count = _SIDE_BY_SIDE
     else:

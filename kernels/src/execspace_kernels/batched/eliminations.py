@@ -14,11 +14,10 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import static
+from ..arguments import has_teams, largest_team, static
 from . import serial
 from .elements import magnitude, zero_of
 from .pivots import Largest
-from .views import has_teams
 
 __all__ = ["factor", "way"]
 
@@ -35,26 +34,27 @@ def way(what: str, A: es.View, space: es.ExecutionSpace) -> str | None:
         return None
     if n * A.dtype.itemsize <= _MOST_IN_REGISTERS * 8:
         return "registers"
-    limit = space.team_limits().team_size_max  # type: ignore[attr-defined]
-    return "rows" if what in ("getrf", "lu") and n <= min(_MOST_ROWS, limit) else None
+    most = min(_MOST_ROWS, largest_team(space))
+    return "rows" if what in ("getrf", "lu") and n <= most else None
 
 
 def factor(
-    what: str, how: str, A: es.View, pivots: es.View, info: es.View, uplo: str,
+    what: str, how: str, A: es.View, pivots: es.View | None, info: es.View, uplo: str,
     space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     """ "lu", "getrf" or "potrf" of A in place."""
     batch, n, _ = A.shape
+    exchanges = info if pivots is None else pivots  # which only "getrf" stores
     if how == "rows":
         es.parallel_for(
-            _teams_of_rows(batch, n, space), _rows, A, pivots, info, n, 1 - n % 2, what,
+            _teams_of_rows(batch, n, space), _rows, A, exchanges, info, n, 1 - n % 2, what,
             label=f"batched {what}, rows",
         )  # fmt: skip
         return
     order = "matrices" if A.layout == "left" or A.mapping is not None else "elements"
     policy, size = _threads(batch, n * n * A.dtype.itemsize, space)
     es.parallel_for(
-        policy, _registers, A, pivots, info, n, size, 1 - n % 2, order, what, uplo,
+        policy, _registers, A, exchanges, info, n, size, 1 - n % 2, order, what, uplo,
         label=f"batched {what}, registers",
     )  # fmt: skip
 
@@ -64,14 +64,13 @@ def _teams_of_rows(batch: int, n: int, space: es.ExecutionSpace) -> es.TeamPolic
     size = 8
     while size < n:
         size *= 2
-    limit = int(space.team_limits().team_size_max)  # type: ignore[attr-defined]
-    return es.TeamPolicy(batch, min(size, limit), space=space)
+    return es.TeamPolicy(batch, min(size, largest_team(space)), space=space)
 
 
 @lru_cache(maxsize=256)
 def _threads(batch: int, nbytes: int, space: es.ExecutionSpace) -> tuple[es.TeamPolicy, int]:
     """Teams with a matrix for each thread, and how many there are."""
-    size = min(_THREADS, int(space.team_limits().team_size_max))  # type: ignore[attr-defined]
+    size = min(_THREADS, largest_team(space))
     while size > 1 and size * nbytes > _SCRATCH:
         size //= 2
     return es.TeamPolicy(-(-batch // size), size, space=space), size

@@ -9,20 +9,20 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, check_apart, check_takes, choice, result
+from ..arguments import (
+    as_view,
+    check_apart,
+    check_takes,
+    choice,
+    has_teams,
+    is_device,
+    result,
+)
 from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, eliminations, serial
 from .products import on_triangles
-from .views import (
-    batch,
-    check_square,
-    check_writable,
-    has_teams,
-    is_device,
-    new,
-    same_batch,
-)
+from .views import batch, check_square, check_writable, new, same_batch
 
 __all__ = ["gesv", "getrf", "getrs", "inverse", "lu", "potrf", "trsm", "trtri"]
 
@@ -129,8 +129,7 @@ def lu(
     Asynchronous where the space is.
     """
     A, _, where, info = _in_place("lu", A, False, info, space)
-    nothing = es.View((0, 0), np.int32, label="pivots", space=where)
-    _factors("lu", A, nothing, info, "L", algorithm, where, lambda: _each(
+    _factors("lu", A, None, info, "L", algorithm, where, lambda: _each(
         "lu", where, A.shape[0], _lu, A, info
     ))  # fmt: skip
     return info
@@ -216,8 +215,7 @@ def potrf(
     """
     choice(uplo, "potrf: uplo", ("L", "U"))
     A, _, where, info = _in_place("potrf", A, True, info, space)
-    nothing = es.View((0, 0), np.int32, label="pivots", space=where)
-    _factors("potrf", A, nothing, info, uplo, algorithm, where, lambda: _each(
+    _factors("potrf", A, None, info, uplo, algorithm, where, lambda: _each(
         "potrf", where, A.shape[0], _potrf, A, info, uplo
     ))  # fmt: skip
     return info
@@ -428,7 +426,7 @@ def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.Executi
 
 
 def _factors(
-    what: str, A: es.View, pivots: es.View, info: es.View, uplo: str, algorithm: str,
+    what: str, A: es.View, pivots: es.View | None, info: es.View, uplo: str, algorithm: str,
     space: es.ExecutionSpace, by_work_items: Callable[[], None],
 ) -> None:  # fmt: skip
     chosen = _chosen(what, algorithm, eliminations.way(what, A, space), space)

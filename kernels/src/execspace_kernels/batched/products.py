@@ -9,19 +9,21 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, check_apart, check_takes, choice, number_of, result
+from ..arguments import (
+    as_view,
+    check_apart,
+    check_takes,
+    choice,
+    has_teams,
+    is_device,
+    largest_team,
+    number_of,
+    result,
+)
 from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, serial, team
-from .views import (
-    batch,
-    check_square,
-    check_writable,
-    has_teams,
-    is_device,
-    new,
-    same_batch,
-)
+from .views import batch, check_square, check_writable, new, same_batch
 
 __all__ = ["gemm", "gemv", "trmm"]
 
@@ -97,7 +99,7 @@ def gemm(
     used = (A, B) if out is None else (A, B, as_view(out, "gemm: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
-    dtype = np.result_type(A.dtype, B.dtype, *(v.dtype for v in _complex(alpha, beta)))
+    dtype = _scaled(np.result_type(A.dtype, B.dtype), alpha, beta)
     C = _target("gemm", out, (number, m, n), dtype, where, A)
     if out is not None:
         check_apart("gemm", C, A=A, B=B)
@@ -166,7 +168,7 @@ def gemv(
     used = (A, x) if out is None else (A, x, as_view(out, "gemv: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
-    dtype = np.result_type(A.dtype, x.dtype, *(v.dtype for v in _complex(alpha, beta)))
+    dtype = _scaled(np.result_type(A.dtype, x.dtype), alpha, beta)
     y = _target("gemv", out, (number, m), dtype, where, x)
     if out is not None:
         check_apart("gemv", y, A=A, x=x)
@@ -246,12 +248,10 @@ def on_triangles(
             f"{'rows' if side == 'L' else 'columns'}, as A."
         )
     check_writable(what, "B", B)
-    check_takes(what, B, np.result_type(A.dtype, B.dtype))
     check_apart(what, B, A=A)
     where = es.space_for(A, B, space=space)
     alpha = number_of(alpha, f"{what}: alpha")
-    for found in _complex(alpha):
-        check_takes(what, B, found.dtype)
+    check_takes(what, B, _scaled(np.result_type(A.dtype, B.dtype), alpha))
     chosen = _chosen(what, algorithm, where, columns.fits(n, n, k), max(n, k))
     if not B.size:
         return target
@@ -269,8 +269,9 @@ def on_triangles(
     return target
 
 
-def _complex(*numbers: Any) -> list[Any]:
-    return [np.asarray(n, np.complex64) for n in numbers if np.iscomplexobj(n)]
+def _scaled(dtype: np.dtype[Any], *numbers: Any) -> np.dtype[Any]:
+    """The dtype of multiples of elements."""
+    return np.result_type(dtype, np.complex64) if any(map(np.iscomplexobj, numbers)) else dtype
 
 
 def _target(
@@ -288,7 +289,7 @@ def _teams(number: int, space: es.ExecutionSpace) -> es.TeamPolicy:
     """A team for each matrix."""
     size = 1
     if is_device(space):
-        size = min(_THREADS, int(space.team_limits().team_size_max))  # type: ignore[attr-defined]
+        size = min(_THREADS, largest_team(space))
     return es.TeamPolicy(number, size, space=space)
 
 

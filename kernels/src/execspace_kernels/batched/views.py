@@ -8,7 +8,6 @@ import numpy as np
 
 import execspace as es
 
-from .. import arguments
 from ..arguments import as_view
 from ..errors import MatrixError
 
@@ -16,13 +15,9 @@ __all__ = [
     "batch",
     "check_square",
     "check_writable",
-    "has_teams",
-    "is_device",
     "new",
     "same_batch",
 ]
-
-_WITH_TEAMS: dict[type, bool] = {}
 
 
 def batch(source: Any, what: str, rank: int = 3) -> es.View:
@@ -36,19 +31,6 @@ def batch(source: Any, what: str, rank: int = 3) -> es.View:
             f"{what}: View '{view.label}' is of {view.dtype}; expected real or complex floats."
         )
     return view
-
-
-def has_teams(space: es.ExecutionSpace) -> bool:
-    """Whether a space runs teams; to ask a protocol takes longer than a launch."""
-    kind = type(space)
-    if kind not in _WITH_TEAMS:
-        _WITH_TEAMS[kind] = isinstance(space, es.SupportsTeams)
-    return _WITH_TEAMS[kind]
-
-
-def is_device(space: es.ExecutionSpace) -> bool:
-    """Whether a space runs teams, and many work items at once."""
-    return space.concurrency > arguments.MANY and has_teams(space)
 
 
 def same_batch(what: str, **views: es.View) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, static
+from ..arguments import MANY, has_teams, static
 from .operands import runs_along, teams
 from .terms import finished, joined, term
 
@@ -94,7 +94,7 @@ def slabs_of(x: es.View, space: es.ExecutionSpace) -> Slabs:
     """How the columns of a View are cut."""
     n, k = x.shape
     is_device, beside = space.concurrency > MANY, "left" if k == 1 else runs_along(x)
-    if not isinstance(space, es.SupportsTeams) or (is_device and beside == "right"):
+    if not has_teams(space) or (is_device and beside == "right"):
         items = _ITEMS if is_device else 4 * space.concurrency
         count = max(1, min(items // max(k, 1), n // _EACH))
         return Slabs(count, -(-n // count), 1, beside, False)
@@ -111,7 +111,7 @@ def join_parts(
 ) -> None:  # fmt: skip
     """Join what slabs have of each column, in their order."""
     slabs, k = parts.shape
-    if slabs <= _FEW or space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+    if slabs <= _FEW or space.concurrency <= MANY or not has_teams(space):
         es.parallel_for(
             es.RangePolicy(k, space=space), _joined_by_one, parts, join, finish, rows, out,
             label=f"{what}, parts",

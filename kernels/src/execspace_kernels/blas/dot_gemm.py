@@ -16,7 +16,17 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, as_view, choice, number_of, result, static
+from ..arguments import (
+    MANY,
+    Space,
+    as_view,
+    choice,
+    has_teams,
+    largest_team,
+    number_of,
+    result,
+    static,
+)
 from ..decisions import decided
 from ..errors import MatrixError
 from ..sparse.elements import is_record
@@ -159,8 +169,8 @@ def dot_gemm(
 
 
 def _takes_teams(algorithm: str, space: es.ExecutionSpace) -> bool:
-    has_teams = isinstance(space, es.SupportsTeams)
-    if algorithm == "teams" and not has_teams:
+    can_team = has_teams(space)
+    if algorithm == "teams" and not can_team:
         raise MatrixError(
             f"dot_gemm: algorithm='teams', but space '{space.name}' has none; expected 'auto' or "
             f"'tiles'."
@@ -168,7 +178,7 @@ def _takes_teams(algorithm: str, space: es.ExecutionSpace) -> bool:
     if algorithm != "auto":
         decided("dot_gemm", algorithm, "it was asked for")
         return algorithm == "teams"
-    if not has_teams:
+    if not can_team:
         decided("dot_gemm", "tiles", f"space '{space.name}' has no teams")
         return False
     if space.concurrency <= MANY:
@@ -197,8 +207,7 @@ def _by_teams(
 ) -> es.View:
     """The products of slabs, of shape (k n, slabs), by teams."""
     (m, k), n = A.shape, B.shape[1]
-    assert isinstance(space, es.SupportsTeams)
-    tiles = _tiles(k, n, kind, min(_THREADS, int(space.team_limits().team_size_max)))
+    tiles = _tiles(k, n, kind, min(_THREADS, largest_team(space)))
     height, width = tiles.high * tiles.down, tiles.wide * tiles.across
     is_one = is_same(A, B) and height == width and height >= k
     threads = tiles.down * tiles.across * tiles.groups
@@ -244,7 +253,7 @@ def _parts(elements: int, slabs: int, kind: np.dtype[Any], space: es.ExecutionSp
 def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.ExecutionSpace) -> None:
     how = "set" if beta == 0 else "add"
     elements, slabs = parts.shape
-    if slabs <= _FEW or not isinstance(space, es.SupportsTeams):
+    if slabs <= _FEW or not has_teams(space):
         es.parallel_for(
             es.RangePolicy(elements, space=space), _joined_by_one, parts, C, alpha, beta, how,
             label="dot_gemm, slabs",

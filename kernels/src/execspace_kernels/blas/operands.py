@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, as_view, number_of, overlap, result
+from ..arguments import MANY, Space, as_view, has_teams, largest_team, number_of, overlap, result
 from ..errors import MatrixError
 from ..sparse.elements import dtype_of_product, dtype_of_sum, is_record, name_of, zero
 
@@ -269,9 +269,9 @@ def cells(view: es.View, space: es.ExecutionSpace) -> Any:
 def teams(number: int, length: int, space: es.ExecutionSpace) -> Any:
     """The policy for so many teams whose threads share ranges of a length; of one thread each where
     few run at once."""
-    if space.concurrency <= MANY or not isinstance(space, es.SupportsTeams):
+    if space.concurrency <= MANY or not has_teams(space):
         return es.TeamPolicy(number, space=space)
-    size, most = _LEAST, min(_MOST, int(space.team_limits().team_size_max))
+    size, most = _LEAST, min(_MOST, largest_team(space))
     while 2 * size <= most and 4 * size < length:
         size *= 2
     return es.TeamPolicy(number, min(size, most), vector_length=1, space=space)

@@ -19,7 +19,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, static
+from ..arguments import MANY, has_teams, static
 from ..sparse.elements import is_record, keep, value_of, zero_of
 from .elements import conjugate
 from .operands import product_dtype, runs_along, teams
@@ -45,7 +45,7 @@ def chosen(
     if algorithm != "auto":
         return algorithm, "it was asked for"
     if B.shape[1] > 1 and (B.shape[0] == 1 or runs_along(B) == "right"):
-        if not isinstance(space, es.SupportsTeams):
+        if not has_teams(space):
             return "rows", f"space '{space.name}' has no teams"
         if space.concurrency > MANY and B.shape[1] < _FEW:
             return "rows", f"rows have less than {_FEW} elements"

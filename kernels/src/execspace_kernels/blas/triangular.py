@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, as_view, choice, result
+from ..arguments import MANY, Space, as_view, choice, has_teams, largest_team, result
 from ..decisions import decided
 from ..errors import MatrixError
 from ..sparse.elements import is_record
@@ -219,7 +219,7 @@ class _Call:
 def _rows_of_block(kind: np.dtype[Any], space: es.ExecutionSpace) -> int:
     """As many as scratch memory holds with their vector."""
     rows, most = _MOST_ROWS, _BLOCK_BYTES
-    if isinstance(space, es.SupportsTeams):
+    if has_teams(space):
         most = min(most, int(es.TeamPolicy(1, space=space).scratch_size_max(0)))
     while rows > 1 and rows * (rows + 2) * kind.itemsize > most:
         rows //= 2
@@ -237,8 +237,8 @@ def _subtract(name: str, call: _Call, rows: tuple[int, int], columns: tuple[int,
 def _solve_block(call: _Call, first: int, last: int) -> None:
     block = es.subview(call.B, (first, last), (first, last))
     x, where = es.subview(call.out, (first, last)), call.space
-    if isinstance(where, es.SupportsTeams):
-        size = min(_MOST_ROWS, int(where.team_limits().team_size_max))
+    if has_teams(where):
+        size = min(_MOST_ROWS, largest_team(where))
         size = size if where.concurrency > MANY else 1
         es.parallel_for(
             es.TeamPolicy(1, size, space=where), _block, block, x, call.kind.type, call.shape,

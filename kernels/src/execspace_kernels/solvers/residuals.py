@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, choice
+from ..arguments import MANY, choice, has_teams
 from ..errors import MatrixError
 from .columns import Columns, noted, size_of
 from .method import Method
@@ -64,15 +64,15 @@ class MinimalResiduals(Method):
         """How vectors are made orthogonal."""
         space = self.columns.space
         choice(algorithm, "gmres: algorithm", ("auto", "pieces", "teams", "rows"))
-        has_teams = isinstance(space, es.SupportsTeams)
-        if algorithm in ("pieces", "teams") and not has_teams:
+        can_team = has_teams(space)
+        if algorithm in ("pieces", "teams") and not can_team:
             raise MatrixError(
                 f"gmres: algorithm={algorithm!r}, and space '{space.name}' has no teams; expected "
                 f"'rows' or 'auto'."
             )
         if algorithm != "auto":
             return algorithm, "it was asked for"
-        if not has_teams:
+        if not can_team:
             return "rows", f"space '{space.name}' has no teams"
         if space.concurrency > MANY:
             return "teams", f"space '{space.name}' runs many work items at once"

@@ -19,7 +19,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY
+from ..arguments import MANY, largest_team
 from ..errors import MatrixError
 from .bsr import BsrMatrix
 from .elements import conjugated, keep
@@ -88,7 +88,7 @@ def _stream(B: BsrMatrix, x: es.View, y: es.View, space: Any, how: str, conj: st
     capacity = max(
         1, min(B.graph.most_in(rows) * r * c, _SCRATCH // np.result_type(B.dtype, x.dtype).itemsize)
     )
-    size = min(_THREADS, int(space.team_limits().team_size_max))
+    size = min(_THREADS, largest_team(space))
     kernel = _by_team(r, c, kind, how, conj)
     policy = es.TeamPolicy(-(-m // rows), size, space=space)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import static
+from ..arguments import largest_team, static
 from .crs import StaticCrsGraph
 from .rows import begin_of
 from .segments import bits_set
@@ -50,7 +50,7 @@ class Rows:
 
     def size(self) -> int:
         """Threads of a team, which add a row of B at once."""
-        most = int(self.space.team_limits().team_size_max)  # type: ignore[attr-defined]
+        most = largest_team(self.space)
         wanted = 32
         while wanted < min(self.mean, MOST_THREADS):
             wanted *= 2
@@ -72,7 +72,7 @@ def structure(
     if rows.shared:
         width = min(_WIDTH, -(-b.num_cols // 32) * 32)
         lanes = min(5, max(0, round(rows.mean).bit_length() - 1))
-        size = min(128, int(rows.space.team_limits().team_size_max))  # type: ignore[attr-defined]
+        size = min(128, largest_team(rows.space))
         es.parallel_for(
             es.TeamPolicy(rows.shared, size, space=rows.space), _bitmap, rows.list, rows.merged,
             a.row_map, a.entries, b.row_map, b.entries, first, entries, b.num_cols, width // 32,

@@ -19,7 +19,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import static
+from ..arguments import largest_team, static
 from .crs import CrsMatrix
 from .elements import conjugated, keep, product
 from .segments import WORD, bits_set, segments_of, spans_of
@@ -140,7 +140,7 @@ class _Rest:
 
 def _at_most(threads: int, space: Any) -> int:
     """So many threads of a team, or the largest power of two that the space has."""
-    limit = int(space.team_limits().team_size_max)
+    limit = largest_team(space)
     while threads > limit:
         threads //= 2
     return threads

@@ -14,7 +14,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import static
+from ..arguments import largest_team, static
 from .crs import CrsMatrix
 from .elements import conjugated, keep, product
 
@@ -45,7 +45,7 @@ def _rows_of_a_team(A: CrsMatrix) -> int:
 
 def _at_most(threads: int, space: Any) -> int:
     """So many threads of a team, or as many as the space has."""
-    return min(threads, int(space.team_limits().team_size_max))
+    return min(threads, largest_team(space))
 
 
 def stream(

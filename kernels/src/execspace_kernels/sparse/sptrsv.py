@@ -28,6 +28,7 @@ from ..arguments import (
     elements_of,
     first,
     in_turns,
+    largest_team,
     result,
     vector,
 )
@@ -188,7 +189,7 @@ class SpTrsvHandle:
     def _most(self) -> int:
         """Threads of a team."""
         space: Any = self.space
-        return min(_THREADS, int(space.team_limits().team_size_max)) if self._is_device() else 1
+        return min(_THREADS, largest_team(space)) if self._is_device() else 1
 
     def _narrow(self) -> int:
         """Rows of a level, up to which it is a link of a chain."""
