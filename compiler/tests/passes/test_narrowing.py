@@ -141,6 +141,19 @@ def test_a_product_is_short_where_its_factors_are_known_to_be_small():
     assert made.locals["x"].name == "int32"
 
 
+def test_bounds_make_short_what_may_be_any_number():
+    a, b = (ir.Var(n, INDEX) for n in "ab")
+    square = ir.op("mul", ir.op("mul", a, a), ir.op("mul", a, a))
+    bounded = ir.op("max", ir.integer(0), ir.op("min", square, b))
+    (made,) = narrowed((function(bounded),), {"b": (0, LIMIT)})
+    assert made.locals["x"].name == "int32"
+    for n in (0, 3, 30000):
+        numbers = {"a": n, "b": LIMIT}
+        assert value(made.body[0].value, numbers) == value(bounded, numbers)
+    (made,) = narrowed((function(ir.op("min", square, b)),), {"b": (0, LIMIT)})
+    assert made.locals["x"].name == "int64"
+
+
 def test_what_no_launch_looks_at_is_long(lower):
     a = ir.Var("a", INDEX)
     (made,) = narrowed((function(ir.op("add", a, ir.integer(1))),), {})

@@ -16,6 +16,7 @@ from ..ir.types import INDEX, INDEX_WEAK, Pointer, Scalar, ViewTy
 
 LIMIT = 1 << 28  # for arguments, extents and bounds, so that sums of a few still fit
 _LEAST, _MOST = -(2**31) + 1, 2**31 - 1
+_ANY = -(2**63), 2**63 - 1
 SHORT = Scalar("int32", INDEX_WEAK)
 
 Interval = tuple[int, int] | None  # None: any
@@ -357,6 +358,10 @@ def _exact(e: ir.Op, args: list[Interval]) -> Interval:
         return 0, most if a is None or a[0] < 0 else min(most, a[1])
     if e.op == "bitand" and any(x is not None and x[0] >= 0 for x in (a, b)):
         return 0, min(x[1] for x in (a, b) if x is not None and x[0] >= 0)
+    if e.op in ("min", "minimum", "max", "maximum"):  # which bound what may be any number
+        (low, high), (other_low, other_high) = a or _ANY, b or _ANY
+        pick = min if e.op.startswith("min") else max
+        return pick(low, other_low), pick(high, other_high)
     if a is None:
         return None
     if e.op == "neg":
@@ -374,10 +379,6 @@ def _exact(e: ir.Op, args: list[Interval]) -> Interval:
         case "mul":
             corners = [x * y for x in a for y in b]
             return min(corners), max(corners)
-        case "min" | "minimum":
-            return min(a[0], b[0]), min(a[1], b[1])
-        case "max" | "maximum":
-            return max(a[0], b[0]), max(a[1], b[1])
         case "mod" | "truncmod" | "floordiv" | "truncdiv":
             size = max(map(abs, (*a, *b)))
             return -size, size
