@@ -1,4 +1,7 @@
-"""NumPy's and SciPy's BLAS as a vendor's, for spaces whose memory the host reaches."""
+"""NumPy's and SciPy's BLAS as a vendor's, for spaces whose memory the host reaches.
+
+BLAS 3 is in `scipy_blas3`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 import numpy as np
 
 import execspace as es
+
+from .scipy_blas3 import ScipyBlas3
 
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 _DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))  # in which sums are computed
@@ -18,11 +23,12 @@ _MANY_ELEMENTS, _MANY_FOR_ONE, _MANY_FOR_SEVERAL = 25, 256, 2048
 _FEW_ROWS = 2048  # of a triangle, up to which it is faster
 
 
-class ScipyBlas:
+class ScipyBlas(ScipyBlas3):
     """Dense routines; calls block. BLAS has threads of its own, whatever the space has."""
 
     functions = (
         "dot", "dotu", "nrm2", "gemv", "ger", "geru", "gerc", "trmv", "trsv", "dot_gemm",
+        *ScipyBlas3.matrix_functions,
     )  # fmt: skip
 
     def __init__(self, space: es.ExecutionSpace) -> None:
@@ -30,6 +36,8 @@ class ScipyBlas:
 
     def refusal(self, function: str, *args: Any) -> str | None:
         """Why it cannot do this; None if it can."""
+        if function in self.matrix_functions:
+            return self.matrix_refusal(function, *args)
         if function in ("dot", "dotu", "nrm2"):
             views = [view for view in args[:2] if view is not None]
             if views[0].rank != 1:
@@ -55,6 +63,8 @@ class ScipyBlas:
 
     def is_preferred(self, function: str, *args: Any) -> bool:
         """Products of some columns, which BLAS 3 computes, and solves that take many launches."""
+        if function in self.matrix_functions:
+            return self.prefers_matrices(function, *args)
         if function == "dot_gemm":
             in_fours = all(v.strides[1] == 1 and v.shape[1] % 4 == 0 for v in args[:2])
             many = _MANY_FOR_ONE if self.space.concurrency == 1 else _MANY_FOR_SEVERAL

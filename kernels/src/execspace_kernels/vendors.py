@@ -49,6 +49,10 @@ class Vendor(Protocol):
     does, in order with the launches of the space: spmv(A, x, y, alpha, beta, mode) stores into y;
     spgemm(A, B) and spadd(A, B, alpha, beta) return row map, entries and values, as arrays or
     Views, with ascending columns. Matrices have `row_map`, `entries`, `values` and `shape`.
+
+    Matrices of BLAS 3 come by columns, strides[0] == 1, transposed where they lie by rows, and
+    never in mode "C": gemm(A, mode_a, B, mode_b, C, alpha, beta); syrk and herk(A, mode, C, uplo,
+    alpha, beta); trmm and trsm(A, side, uplo, mode, unit_diagonal, alpha, B), which change B.
     """
 
     library: str
@@ -104,6 +108,7 @@ def chosen_vendor(
     shapes: Callable[[], str],
     *args: Any,
     algorithm: str = "auto",
+    unfit: str | None = None,
 ) -> Any:
     """The vendor whose routine is to be taken, which is told to `explain`; None for ours.
 
@@ -119,6 +124,8 @@ def chosen_vendor(
         Those of the vendor's method.
     algorithm : str
         That the caller asked for: all but "auto" are ours.
+    unfit : str, optional
+        Why no library takes such arguments.
     """
     if wish is not None and not isinstance(wish, bool):
         raise MatrixError(f"{what}: vendor={wish!r}; expected True, False or None.")
@@ -131,7 +138,7 @@ def chosen_vendor(
     vendor = vendor_of(space)
     refused = f"no library is known for space '{space.name}'"
     if vendor is not None:
-        found = vendor.refusal(what, *args)
+        found = unfit or vendor.refusal(what, *args)
         if found is None and es.is_recorded():
             found = "calls of libraries are not recorded in graphs"
         if found is None:

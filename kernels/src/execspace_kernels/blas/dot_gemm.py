@@ -29,11 +29,11 @@ from ..arguments import (
 )
 from ..decisions import decided
 from ..errors import MatrixError
-from ..sparse.elements import is_record
 from ..vendors import chosen_vendor
 from .elements import conjugate
 from .operands import (
     check_apart,
+    check_numbers,
     check_stores,
     factor,
     is_same,
@@ -135,12 +135,7 @@ def dot_gemm(
         raise es.ViewError(
             f"dot_gemm: A has shape {left.shape} and B {right.shape}; expected as many rows."
         )
-    for view in (left, right):
-        if is_record(view.dtype):
-            raise es.ViewError(
-                f"dot_gemm: View '{view.label}' is of records {view.dtype.type.__name__}; expected "
-                f"numbers."
-            )
+    check_numbers("dot_gemm", left, right)
     alpha, beta = number_of(alpha, "dot_gemm: alpha"), number_of(beta, "dot_gemm: beta")
     kind = product_dtype(left.dtype, right.dtype, "dot_gemm")
     dtype = scaled_dtype(factor(alpha, "dot_gemm: alpha", ()), kind)

@@ -72,6 +72,16 @@ def check_shape(view: es.View, what: str, shape: tuple[int, ...], whose: str) ->
         )
 
 
+def check_numbers(what: str, *views: es.View) -> None:
+    """Raise ViewError for records."""
+    for view in views:
+        if is_record(view.dtype):
+            raise es.ViewError(
+                f"{what}: View '{view.label}' is of records {view.dtype.type.__name__}; expected "
+                f"numbers."
+            )
+
+
 def check_square(A: es.View, what: str) -> None:
     """Raise MatrixError for a matrix that is not square."""
     if A.shape[0] != A.shape[1]:

@@ -17,11 +17,11 @@ import execspace as es
 from ..arguments import MANY, Space, as_view, choice, has_teams, largest_team, result
 from ..decisions import decided
 from ..errors import MatrixError
-from ..sparse.elements import is_record
 from ..vendors import chosen_vendor
 from .elements import conjugate
 from .operands import (
     check_apart,
+    check_numbers,
     check_same_or_apart,
     check_shape,
     check_square,
@@ -184,12 +184,7 @@ class _Call:
         check_square(matrix, what)
         source = operand(x, f"{what}: {name}", space, (1,))
         check_shape(source, f"{what}: {name}", matrix.shape[:1], f"for A of {matrix.shape}")
-        for view in (matrix, source):
-            if is_record(view.dtype):
-                raise es.ViewError(
-                    f"{what}: View '{view.label}' is of records {view.dtype.type.__name__}; "
-                    f"expected numbers."
-                )
+        check_numbers(what, matrix, source)
         self.kind = product_dtype(matrix.dtype, source.dtype, what)
         used = (matrix, source) if out is None else (matrix, source, as_view(out, f"{what}: out"))
         self.space = es.space_for(*used, space=space)

@@ -1,0 +1,84 @@
+"""Matrices as libraries of BLAS 3 take them: elements of a column side by side.
+
+What lies by rows is the transpose of such a matrix; so products are transposed where their result
+lies by rows, and modes, sides and triangles turn. Each function returns the arguments that a
+vendor's routine gets, or in a str why there are none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import execspace as es
+
+__all__ = ["product", "triangle", "update"]
+
+_TRANSPOSED = {"N": "T", "T": "N", "C": "H", "H": "C"}
+_OTHER = {"L": "R", "R": "L"}
+_TURNED = {"L": "U", "U": "L"}
+
+
+def product(
+    A: es.View, mode_a: str, B: es.View, mode_b: str, C: es.View
+) -> tuple[Any, ...] | str:  # fmt: skip
+    """A, mode_a, B, mode_b and C of C = op(A) op(B)."""
+    if not _is_by_columns(C):
+        A, mode_a, B, mode_b, C = B, _TRANSPOSED[mode_b], A, _TRANSPOSED[mode_a], C.T
+    left, right = _operand(A, mode_a, "A"), _operand(B, mode_b, "B")
+    if isinstance(left, str):
+        return left
+    if isinstance(right, str):
+        return right
+    return (*left, *right, C) if _is_by_columns(C) else _gaps("C", C)
+
+
+def triangle(
+    A: es.View, side: str, uplo: str, mode: str, B: es.View
+) -> tuple[Any, ...] | str:  # fmt: skip
+    """A, side, uplo, mode and B of B = op(A) B, or B op(A)."""
+    if not _is_by_columns(B):
+        side, mode, B = _OTHER[side], _TRANSPOSED[mode], B.T
+    found = _operand(A, mode, "A")
+    if isinstance(found, str):
+        return found
+    if found[0] is not A:
+        uplo = _TURNED[uplo]
+    return (found[0], side, uplo, found[1], B) if _is_by_columns(B) else _gaps("B", B)
+
+
+def update(
+    A: es.View, mode: str, C: es.View, uplo: str, is_hermitian: bool
+) -> tuple[Any, ...] | str:  # fmt: skip
+    """A, mode, C and uplo of a triangle of C = op(A) op(A)^T, or op(A) op(A)^H."""
+    is_turned, is_flipped = not _is_by_columns(C), not _is_by_columns(A)
+    if is_turned:
+        C, uplo = C.T, _TURNED[uplo]
+    if is_flipped:
+        A, mode = A.T, ("H" if is_hermitian else "T") if mode == "N" else "N"
+    for name, view in (("C", C), ("A", A)):
+        if not _is_by_columns(view):
+            return _gaps(name, view)
+    if is_hermitian and A.dtype.kind == "c" and is_turned != is_flipped:
+        return "one of A and C lies by rows, and the other one by columns"
+    return A, mode, C, uplo
+
+
+def _operand(A: es.View, mode: str, name: str) -> tuple[es.View, str] | str:
+    if not _is_by_columns(A):
+        A, mode = A.T, _TRANSPOSED[mode]
+    if not _is_by_columns(A):
+        return _gaps(name, A)
+    if mode == "C":
+        if A.dtype.kind == "c":
+            return f"{name} would be conjugated and not transposed, which it does not do"
+        mode = "N"
+    return A, mode
+
+
+def _is_by_columns(A: es.View) -> bool:
+    m, n = A.shape
+    return (m <= 1 or A.strides[0] == 1) and (n <= 1 or A.strides[1] >= max(m, 1))
+
+
+def _gaps(name: str, A: es.View) -> str:
+    return f"{name} has strides {A.strides}; expected neighbours in columns or in rows"
