@@ -8,7 +8,7 @@ Results are compared before anything is timed; contestants take turns, medians a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,18 @@ from rich.console import Console
 from rich.table import Table
 
 import execspace as es
-from benchmarks.common.optional import cupy_on_device, library
+from benchmarks.blas.contestants import contestant, filled, kind_of, ours_of, with_peers
+from benchmarks.common.optional import library
 from benchmarks.common.report import Results, report
-from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
+from benchmarks.common.turns import Maker, over, peers_of, take_turns
 from execspace_kernels import blas
 
 SECTIONS = ("nrm2", "dot", "sum", "axpby", "columns", "gemv", "ger", "trsv", "dot_gemm")
-DEVICES = ("cuda", "hip", "opencl")
 LENGTH = {"device": 1 << 26, "host": 1 << 24, "quick": 1000}
 SQUARE = {"device": 16384, "host": 4096, "quick": 100}
 TRIANGLE = {"device": 8192, "host": 2000, "quick": 70}
 TALL = {"device": (10**7, 32), "host": (10**6, 32), "quick": (1000, 5)}
 COLUMNS = 8
-Call = Callable[[], Any]
-Fetch = Callable[[], Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +60,7 @@ def cases(
     space: es.ExecutionSpace, options: argparse.Namespace
 ) -> Iterator[tuple[str, int, Mapping[str, Maker]]]:
     """Each case with the bytes that it must move at least, and who takes part in it."""
-    kind = "quick" if options.quick else _kind(space)
+    kind = "quick" if options.quick else kind_of(space)
     sections = options.only or SECTIONS
     n, m = LENGTH[kind], SQUARE[kind]
     for what in ("nrm2", "dot", "sum", "axpby"):
@@ -96,104 +94,14 @@ def cases(
             )
 
 
-def _kind(space: es.ExecutionSpace) -> str:
-    return "device" if space.name.partition(":")[0] in DEVICES else "host"
-
-
-def _contestant(name: str, call: Call, wait: Call, fetch: Fetch, expected: Any) -> Contestant:
-    def check() -> None:
-        call()
-        wait()
-        assert np.allclose(fetch(), expected, rtol=1e-10), "the result is wrong"
-
-    return Contestant(name, call, wait, check)
-
-
-def _filled(shape: tuple[int, ...], layout: str | None, space: es.ExecutionSpace) -> es.View:
-    """Numbers between 0 and 1, the same on all spaces, by a kernel: copies would take longer."""
-    view = es.View(shape, np.float64, layout=layout, space=space)
-    if len(shape) == 1:
-        es.parallel_for(es.RangePolicy(shape[0], space=space), _number, view)
-    else:
-        es.parallel_for(es.MDRangePolicy(shape, space=space), _numbers, view)
-    return view
-
-
-def _number(i: int, x: Any) -> None:
-    x[i] = (i * 7919 % 10007) / 10007
-
-
-def _numbers(i: int, j: int, x: Any) -> None:
-    x[i, j] = ((i * 31 + j * 7919) % 10007) / 10007
-
-
-def _ours(
-    space: es.ExecutionSpace, call: Callable[[bool | None], Any], fetch: Fetch, expected: Any,
-    vendors: bool,
-) -> dict[str, Maker]:  # fmt: skip
-    """Ours; and what is taken without being told, where vendors have a routine."""
-    found: dict[str, Maker] = {}
-    for name, wish in (("execspace", False), ("execspace, auto", None)):
-        if wish is False or vendors:
-            found[name] = partial(
-                _contestant, name, partial(call, wish), space.fence, fetch, expected
-            )
-    return found
-
-
-def _peers(space: es.ExecutionSpace) -> dict[str, Any]:
-    """Libraries with what takes an array of ours to them, and what waits for them."""
-    name = space.name.partition(":")[0]
-    if name == "cuda":
-        return {"CuPy": _cupy, "PyTorch": _torch}
-    return {} if name in DEVICES else {"NumPy": _numpy}
-
-
-def _numpy(*views: es.View) -> tuple[Any, Any, Call]:
-    return np, [np.asarray(view) for view in views], lambda: None
-
-
-def _cupy(*views: es.View) -> tuple[Any, Any, Call]:
-    cupy = cupy_on_device()
-    return cupy, [cupy.asarray(view) for view in views], cupy.cuda.Device().synchronize
-
-
-def _torch(*views: es.View) -> tuple[Any, Any, Call]:
-    torch = library("torch")
-    return torch, [torch.from_dlpack(view) for view in views], torch.cuda.synchronize
-
-
-def _with_peers(
-    space: es.ExecutionSpace, ours: dict[str, Maker], views: Sequence[es.View], expected: Any,
-    calls: Mapping[str, Callable[..., Any]],
-) -> dict[str, Maker]:  # fmt: skip
-    """Calls of libraries, which return what is compared or None for the last array."""
-
-    def make(who: str) -> Contestant:
-        lib, arrays, wait = _peers(space)[who](*views)
-        call = partial(calls.get(who, calls.get("", lambda *_: None)), lib, *arrays)
-
-        def fetch() -> Any:
-            found = call()
-            found = arrays[-1] if found is None else found
-            wait()
-            return np.asarray(found.get() if who == "CuPy" else
-                              found.cpu() if who == "PyTorch" else found)  # fmt: skip
-
-        return _contestant(who, call, wait, fetch, expected)
-
-    who = [name for name in _peers(space) if name in calls or "" in calls]
-    return ours | {name: partial(make, name) for name in who}
-
-
 def _vectors(space: es.ExecutionSpace, what: str, n: int) -> dict[str, Maker]:
-    x, y, out = _filled((n,), None, space), _filled((n,), None, space), es.zeros((), space=space)
+    x, y, out = filled((n,), None, space), filled((n,), None, space), es.zeros((), space=space)
     known = (np.arange(n) * 7919 % 10007) / 10007
     if what == "axpby":
         # y = 0.5 y + 0.5 x, which y stays.
-        ours = _ours(space, lambda _: blas.axpby(0.5, x, 0.5, y, space=space), y.to_numpy, known,
+        ours = ours_of(space, lambda _: blas.axpby(0.5, x, 0.5, y, space=space), y.to_numpy, known,
                      False)  # fmt: skip
-        return _with_peers(space, ours, (x, y), known, {
+        return with_peers(space, ours, (x, y), known, {
             "NumPy": _axpby_of_numpy, "CuPy": _axpby_of_cupy, "PyTorch": _axpby_of_torch,
         })  # fmt: skip
     expected = {
@@ -208,17 +116,17 @@ def _vectors(space: es.ExecutionSpace, what: str, n: int) -> dict[str, Maker]:
             return blas.dot(x, y, out=out, vendor=vendor, space=space)
         return blas.sum(x, out=out, space=space)
 
-    ours = _ours(space, call, out.item, expected, what != "sum")
+    ours = ours_of(space, call, out.item, expected, what != "sum")
     if what == "nrm2":
         number = lambda: blas.nrm2(x, vendor=False, space=space)  # noqa: E731
         ours["execspace, a number"] = partial(
-            _contestant, "execspace, a number", number, space.fence, number, expected
+            contestant, "execspace, a number", number, space.fence, number, expected
         )
     calls = {
         "nrm2": lambda lib, x, y: lib.linalg.norm(x), "dot": lambda lib, x, y: lib.dot(x, y),
         "sum": lambda lib, x, y: lib.sum(x),
     }  # fmt: skip
-    return _with_peers(space, ours, (x, y), expected, {"": calls[what]})
+    return with_peers(space, ours, (x, y), expected, {"": calls[what]})
 
 
 def _axpby_of_numpy(lib: Any, x: Any, y: Any) -> None:
@@ -242,13 +150,13 @@ def _axpby_of_torch(lib: Any, x: Any, y: Any) -> None:
 
 
 def _columns(space: es.ExecutionSpace, rows: int, layout: str) -> dict[str, Maker]:
-    X = _filled((rows, COLUMNS), layout, space)
+    X = filled((rows, COLUMNS), layout, space)
     out = es.zeros(COLUMNS, space=space)
     i, j = np.arange(rows)[:, None], np.arange(COLUMNS)
     expected = np.sqrt(((((i * 31 + j * 7919) % 10007) / 10007) ** 2).sum(axis=0))
-    ours = _ours(space, lambda vendor: blas.nrm2(X, out=out, space=space), out.to_numpy, expected,
+    ours = ours_of(space, lambda vendor: blas.nrm2(X, out=out, space=space), out.to_numpy, expected,
                  False)  # fmt: skip
-    return _with_peers(space, ours, (X,), expected,
+    return with_peers(space, ours, (X,), expected,
                        {"": lambda lib, X: lib.linalg.norm(X, axis=0)})  # fmt: skip
 
 
@@ -258,7 +166,7 @@ def _square(m: int) -> Any:
 
 
 def _products(space: es.ExecutionSpace, m: int, layout: str, mode: str) -> dict[str, Maker]:
-    A, x, y = _filled((m, m), layout, space), _filled((m,), None, space), es.zeros(m, space=space)
+    A, x, y = filled((m, m), layout, space), filled((m,), None, space), es.zeros(m, space=space)
     known = _square(m)
     expected = (known if mode == "N" else known.T) @ x.to_numpy()
 
@@ -268,12 +176,12 @@ def _products(space: es.ExecutionSpace, m: int, layout: str, mode: str) -> dict[
     def theirs(lib: Any, A: Any, x: Any) -> Any:
         return (A if mode == "N" else A.T) @ x
 
-    ours = _ours(space, call, y.to_numpy, expected, True)
-    return _with_peers(space, ours, (A, x), expected, {"": theirs})
+    ours = ours_of(space, call, y.to_numpy, expected, True)
+    return with_peers(space, ours, (A, x), expected, {"": theirs})
 
 
 def _outer(space: es.ExecutionSpace, m: int) -> dict[str, Maker]:
-    A, x = _filled((m, m), "left", space), _filled((m,), None, space)
+    A, x = filled((m, m), "left", space), filled((m,), None, space)
     expected = _square(m)  # alpha is so small that it stays
 
     def call(vendor: bool | None) -> Any:
@@ -282,8 +190,8 @@ def _outer(space: es.ExecutionSpace, m: int) -> dict[str, Maker]:
     def of_scipy(lib: Any, x: Any, A: Any) -> None:
         library("scipy.linalg.blas").dger(1e-30, x, x, a=A, overwrite_a=1)
 
-    ours = _ours(space, call, A.to_numpy, expected, True)
-    return _with_peers(space, ours, (x, A), expected, {
+    ours = ours_of(space, call, A.to_numpy, expected, True)
+    return with_peers(space, ours, (x, A), expected, {
         "NumPy": of_scipy,
         "CuPy": lambda lib, x, A: library("cupy.cublas").ger(1e-30, x, x, A),
         "PyTorch": lambda lib, x, A: A.T.addr_(x, x, alpha=1e-30) is None or None,
@@ -291,7 +199,7 @@ def _outer(space: es.ExecutionSpace, m: int) -> dict[str, Maker]:
 
 
 def _solves(space: es.ExecutionSpace, m: int, layout: str) -> dict[str, Maker]:
-    A, b, x = _filled((m, m), layout, space), _filled((m,), None, space), es.zeros(m, space=space)
+    A, b, x = filled((m, m), layout, space), filled((m,), None, space), es.zeros(m, space=space)
     es.parallel_for(es.RangePolicy(m, space=space), _dominant, A)
     known = np.tril(_square(m)) + m * np.eye(m)
     expected = library("scipy.linalg").solve_triangular(known, b.to_numpy(), lower=True)
@@ -309,8 +217,8 @@ def _solves(space: es.ExecutionSpace, m: int, layout: str) -> dict[str, Maker]:
         solve = library("scipy.linalg").solve_triangular
         return solve(A, b, lower=True, check_finite=False)
 
-    ours = _ours(space, call, x.to_numpy, expected, True)
-    return _with_peers(space, ours, (A, b), expected, {
+    ours = ours_of(space, call, x.to_numpy, expected, True)
+    return with_peers(space, ours, (A, b), expected, {
         "NumPy": of_scipy, "CuPy": of_cupy, "PyTorch": of_torch,
     })  # fmt: skip
 
@@ -320,7 +228,7 @@ def _dominant(i: int, A: Any) -> None:
 
 
 def _tall(space: es.ExecutionSpace, rows: int, k: int, layout: str) -> dict[str, Maker]:
-    A, C = _filled((rows, k), layout, space), es.zeros((k, k), space=space)
+    A, C = filled((rows, k), layout, space), es.zeros((k, k), space=space)
     i, j = np.arange(rows)[:, None], np.arange(k)
     known = ((i * 31 + j * 7919) % 10007) / 10007
     expected = known.T @ known
@@ -328,8 +236,8 @@ def _tall(space: es.ExecutionSpace, rows: int, k: int, layout: str) -> dict[str,
     def call(vendor: bool | None) -> Any:
         return blas.dot_gemm(A, A, out=C, vendor=vendor, space=space)
 
-    ours = _ours(space, call, C.to_numpy, expected, True)
-    return _with_peers(space, ours, (A,), expected, {"": lambda lib, A: A.T @ A})
+    ours = ours_of(space, call, C.to_numpy, expected, True)
+    return with_peers(space, ours, (A,), expected, {"": lambda lib, A: A.T @ A})
 
 
 def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:

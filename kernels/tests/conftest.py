@@ -105,6 +105,7 @@ EVERYWHERE = {
     "way": ("as it is",),
     "method": ("cg",),
     "structure": ("blocks",),
+    "form": ("as it is",),
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
 MOST = {"serial": 6, "openmp": 1, "opencl": 1, "oracle": 2}

@@ -95,6 +95,67 @@ def test_triangles_and_updates(space, vendor, dtype, layout):
             assert close(N, A + 2 * np.outer(x, y)), name
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("layout", ["right", "left"])
+def test_matrices(space, vendor, dtype, layout):
+    """Modes, sides and triangles of all layouts, also of what is part of a larger matrix."""
+    needs(space, dtype)
+    a, b, c = random((7, 5), dtype, 1), random((5, 6), dtype, 2), random((7, 6), dtype, 3)
+    done = set()
+    for other in ("right", "left"):
+        for mode_a, of_a in MODES.items():
+            for mode_b, of_b in MODES.items():
+                A, B = laid_out(of_a(a), layout, space), laid_out(of_b(b), other, space)
+                C = laid_out(np.zeros((9, 8)).astype(dtype), layout, space)[1:8, 2:]
+                es.deep_copy(C, c)
+                modes = {"mode_a": mode_a, "mode_b": mode_b}
+                if asked(blas.gemm, A, B, out=C, alpha=2.0, beta=-3.0, **modes) is not None:
+                    done.add(mode_a + mode_b)
+                    assert close(C, 2 * (a @ b) - 3 * c), modes
+    assert len(done) == 16 or np.dtype(dtype).kind == "c"
+    assert "NN" in done
+    for name, mode in (("syrk", "N"), ("syrk", "T"), ("herk", "N"), ("herk", "H")):
+        X = a if mode == "N" else MODES[mode](a)
+        product = X @ (X.T if name == "syrk" else X.conj().T)
+        for uplo, part in (("L", np.tril), ("U", np.triu)):
+            for other in ("right", "left"):
+                C = laid_out(np.zeros(product.shape, dtype), other, space)
+                options = {"out": C, "alpha": 2.0, "uplo": uplo, "mode": mode}
+                if asked(getattr(blas, name), laid_out(a, layout, space), **options) is not None:
+                    done.add(name)
+                    assert close(C, part(2 * product)), (name, options)
+    T = random((7, 7), dtype, 4) / 7 + 2 * np.eye(7).astype(dtype)
+    for mode, of in MODES.items():
+        for uplo, part in (("L", np.tril), ("U", np.triu)):
+            for side, rhs in (("L", c), ("R", c.T)):
+                for other in ("right", "left"):
+                    options = {"side": side, "uplo": uplo, "mode": mode}
+                    M, X = laid_out(T, layout, space), laid_out(rhs, other, space)
+                    op = of(part(T))
+                    if asked(blas.trsm, M, X, out=X, alpha=2.0, **options) is not None:
+                        done.add("trsm")
+                        found = X.to_numpy()
+                        back = op @ found if side == "L" else found @ op
+                        assert np.allclose(back, 2 * rhs, rtol=1e-4, atol=1e-4), options
+                    product = op @ rhs if side == "L" else rhs @ op
+                    found = asked(blas.trmm, M, laid_out(rhs, other, space), **options)
+                    assert found is None or close(found, product), options
+    assert {"syrk", "trsm"} <= done
+
+
+def test_which_matrices_are_refused(space, vendor):
+    A = es.ones((6, 6), space=space)
+    for given, why in (
+        ((A[::2, ::2], A[:3]), r"A has strides .*; expected neighbours"),
+        ((A, es.ones((6, 6), np.float32, space=space)), "expected one type"),
+        ((A, A[:, :0]), "there are no elements"),
+    ):
+        with pytest.raises(MatrixError, match=f"vendor=True, but .*{why}"):
+            blas.gemm(*given, vendor=True)
+    with pytest.raises(MatrixError, match="vendor=True, but .*alpha is 0"):
+        blas.gemm(A, A, alpha=0, vendor=True)
+
+
 def test_numbers(space, vendor):
     x, y = random(9, seed=1), random(9, seed=2)
     v, w, out = es.array(x, space=space), es.array(y, space=space), es.zeros((), space=space)

@@ -1,6 +1,7 @@
 """cuBLAS, or hipBLAS, through CuPy, beside the sparse routines: for `execspace_kernels.blas`.
 
-Taken only where a caller wants it: `is_preferred` is that of the sparse routines, which is never.
+BLAS 1 and 2 are taken only where a caller wants them; BLAS 3, which has tensor cores, wherever it
+can be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .dense_matrices import MATRIX_FUNCTIONS, CupyMatrices
 from .interop import cupy_array
 from .sorting import queued
 from .sparse import CupySparse
@@ -17,11 +19,17 @@ _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.c
 _OUTER = ("ger", "geru", "gerc")
 
 
-class CupyLinear(CupySparse):
+class CupyLinear(CupySparse, CupyMatrices):
     """Sparse and dense routines of a GPU's vendor for a space."""
+
+    def is_preferred(self, function: str, *args: Any) -> bool:
+        """BLAS 3."""
+        return function in MATRIX_FUNCTIONS or super().is_preferred(function, *args)
 
     def refusal(self, function: str, *args: Any) -> str | None:
         """Why it cannot do this; None if it can."""
+        if function in MATRIX_FUNCTIONS:
+            return self.matrix_refusal(function, *args)
         if function == "gemv":
             A, x, y, alpha, _, mode = args
             if mode == "C" and A.dtype.kind == "c":

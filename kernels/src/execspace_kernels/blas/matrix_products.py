@@ -17,7 +17,7 @@ import execspace as es
 
 from ..arguments import MANY, has_teams, is_device
 from ..errors import MatrixError
-from ..sparse.elements import is_record, zero_of
+from ..sparse.elements import conjugated, is_record, zero_of
 from . import gemm_panels, gemm_teams
 from .elements import conjugate
 from .operands import cells
@@ -101,7 +101,7 @@ def _element(
         if records == "yes":
             total = zero_of(C[i, :])
             for k in range(A.extent(1)):
-                total += conjugate(A[i, k], conj_a) * conjugate(B[k, j], conj_b)
+                total += conjugated(A[i, k], conj_a) * conjugated(B[k, j], conj_b)
             stored(C, i, j, total, alpha, beta, how, part, hermitian)
         else:
             total = kind(0)

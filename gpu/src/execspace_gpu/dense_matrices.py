@@ -1,0 +1,126 @@
+"""BLAS 3 of cuBLAS, or hipBLAS, through CuPy's bindings: for `execspace_kernels.blas`.
+
+Matrices come by columns, so the functions of `cupy.cublas`, which copy what is part of a larger
+matrix, are not needed. CuPy binds no trmm and no herk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from execspace import View
+
+from .sorting import queued
+
+__all__ = ["MATRIX_FUNCTIONS", "CupyMatrices"]
+
+MATRIX_FUNCTIONS = ("gemm", "herk", "syrk", "trsm")
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_MOST = 2**31 - 1  # of the integers of cuBLAS
+
+
+class CupyMatrices:
+    """Products and solves of matrices by columns."""
+
+    space: Any
+
+    def matrix_refusal(self, function: str, *args: Any) -> str | None:
+        """Why it cannot do this; None if it can."""
+        views = [arg for arg in args if isinstance(arg, View)]
+        for view in views:
+            if view.dtype.name not in _LETTERS:
+                return f"numbers are of {view.dtype}; expected float32, float64 or complex ones"
+            if view.dtype != views[0].dtype:
+                return f"numbers are of {views[0].dtype} and {view.dtype}; expected one type"
+            if not view.size:
+                return "there are no elements"
+            if max(*view.shape, *view.strides) > _MOST:
+                return "there are 2**31 rows or more"
+        is_complex = views[0].dtype.kind == "c"
+        if function == "herk" and is_complex:
+            return "CuPy has no herk of complex numbers"
+        numbers = [arg for arg in args if not isinstance(arg, View | str | bool)]
+        if numbers[0] == 0:
+            return "alpha is 0, for which it does not look at the matrix"
+        if not is_complex and any(map(np.iscomplexobj, numbers)):
+            return "a factor is complex"
+        return None
+
+    def gemm(
+        self, A: Any, mode_a: str, B: Any, mode_b: str, C: Any, alpha: Any, beta: Any
+    ) -> None:  # fmt: skip
+        """C = beta C + alpha op(A) op(B)."""
+        k = A.shape[1 if mode_a == "N" else 0]
+        trans = (_operation(mode_a), _operation(mode_b))
+        self._call("gemm", (A, B, C), lambda alpha, beta: (
+            *trans, *C.shape, k, alpha, *_matrix(A), *_matrix(B), beta, *_matrix(C)
+        ), alpha, beta)  # fmt: skip
+
+    def syrk(self, A: Any, mode: str, C: Any, uplo: str, alpha: Any, beta: Any) -> None:
+        """C = beta C + alpha A A^T, or A^T A, of a triangle."""
+        n, k = A.shape if mode == "N" else A.shape[::-1]
+        options = (_fill(uplo), _operation("N" if mode == "N" else "T"))
+        self._call("syrk", (A, C), lambda alpha, beta: (
+            *options, n, k, alpha, *_matrix(A), beta, *_matrix(C)
+        ), alpha, beta)  # fmt: skip
+
+    herk = syrk  # of real numbers
+
+    def trsm(
+        self, A: Any, side: str, uplo: str, mode: str, unit: bool, alpha: Any, B: Any
+    ) -> None:  # fmt: skip
+        """B = X with op(A) X = alpha B, or X op(A) = alpha B."""
+        options = (_side(side), _fill(uplo), _operation(mode), _diagonal(unit))
+        self._call("trsm", (A, B), lambda alpha: (
+            *options, *B.shape, alpha, *_matrix(A), *_matrix(B)
+        ), alpha)  # fmt: skip
+
+    def _call(
+        self, name: str, views: tuple[Any, ...], arguments: Callable[..., Any], *factors: Any
+    ) -> None:
+        """A routine; it reads factors before it returns."""
+        from cupy.cuda import device
+        from cupy_backends.cuda.libs import cublas
+
+        dtype = views[0].dtype
+        numbers = [np.array(factor, dtype) for factor in factors]
+        routine = getattr(cublas, _LETTERS[dtype.name] + name)
+        with queued(self.space, *views):
+            handle = device.get_cublas_handle()
+            mode = cublas.getPointerMode(handle)
+            cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
+            try:
+                routine(handle, *arguments(*(number.ctypes.data for number in numbers)))
+            finally:
+                cublas.setPointerMode(handle, mode)
+
+
+def _matrix(view: Any) -> tuple[int, int]:
+    """The address, and the distance of columns."""
+    rows, columns = view.shape
+    return view.data_ptr, max(rows, view.strides[1] if columns > 1 else 1, 1)
+
+
+def _constant(name: str) -> int:
+    from cupy_backends.cuda.libs import cublas
+
+    return int(getattr(cublas, f"CUBLAS_{name}"))
+
+
+def _operation(mode: str) -> int:
+    return _constant({"N": "OP_N", "T": "OP_T", "H": "OP_C"}[mode])
+
+
+def _fill(uplo: str) -> int:
+    return _constant("FILL_MODE_LOWER" if uplo == "L" else "FILL_MODE_UPPER")
+
+
+def _side(side: str) -> int:
+    return _constant("SIDE_LEFT" if side == "L" else "SIDE_RIGHT")
+
+
+def _diagonal(unit: bool) -> int:
+    return _constant("DIAG_UNIT" if unit else "DIAG_NON_UNIT")
