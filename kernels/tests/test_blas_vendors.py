@@ -152,7 +152,7 @@ def test_which_matrices_are_refused(space, vendor):
     ):
         with pytest.raises(MatrixError, match=f"vendor=True, but .*{why}"):
             blas.gemm(*given, vendor=True)
-    with pytest.raises(MatrixError, match="vendor=True, but .*alpha is 0"):
+    with pytest.raises(MatrixError, match=r"vendor=True, but .*alpha is 0"):
         blas.gemm(A, A, alpha=0, vendor=True)
 
 

@@ -22,9 +22,11 @@ def product(
     A: es.View, mode_a: str, B: es.View, mode_b: str, C: es.View
 ) -> tuple[Any, ...] | str:  # fmt: skip
     """A, mode_a, B, mode_b and C of C = op(A) op(B)."""
+    names = "AB"
     if not _is_by_columns(C):
         A, mode_a, B, mode_b, C = B, _TRANSPOSED[mode_b], A, _TRANSPOSED[mode_a], C.T
-    left, right = _operand(A, mode_a, "A"), _operand(B, mode_b, "B")
+        names = "BA"
+    left, right = _operand(A, mode_a, names[0]), _operand(B, mode_b, names[1])
     if isinstance(left, str):
         return left
     if isinstance(right, str):
@@ -65,9 +67,9 @@ def update(
 
 def _operand(A: es.View, mode: str, name: str) -> tuple[es.View, str] | str:
     if not _is_by_columns(A):
+        if not _is_by_columns(A.T):
+            return _gaps(name, A)
         A, mode = A.T, _TRANSPOSED[mode]
-    if not _is_by_columns(A):
-        return _gaps(name, A)
     if mode == "C":
         if A.dtype.kind == "c":
             return f"{name} would be conjugated and not transposed, which it does not do"
