@@ -79,7 +79,9 @@ def _operand(A: es.View, mode: str, name: str) -> tuple[es.View, str] | str:
 
 def _is_by_columns(A: es.View) -> bool:
     m, n = A.shape
-    return (m <= 1 or A.strides[0] == 1) and (n <= 1 or A.strides[1] >= max(m, 1))
+    if not A.size:
+        return True
+    return (m <= 1 or A.strides[0] == 1) and (n <= 1 or A.strides[1] >= m)
 
 
 def _gaps(name: str, A: es.View) -> str:
