@@ -16,7 +16,7 @@ MODES = {
 }  # fmt: skip
 PIECES = {
     "gemm_panels": {"_TALL": 2, "_ACROSS": 2, "_SPAN": 5},
-    "triangles": {"_ROWS": 4, "_ROWS_OF_TEAM": 4, "_COLUMNS": 4},
+    "triangles": {"_ROWS": 4, "_COLUMNS": 4},
     "gemm_teams": {"_GROUP": 2},
 }
 # Shapes of C and the columns of A, beside blocks and panels: less, as many, and more.

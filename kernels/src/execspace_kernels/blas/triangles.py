@@ -40,7 +40,8 @@ from .updates import TRIANGLES
 __all__ = ["trmm", "trsm"]
 
 MODES = ("N", "T", "C", "H")
-_ROWS_OF_TEAM, _ROWS = 32, 64  # of a triangle that is not halved, on devices and on hosts
+# Rows of a triangle that is not halved: in bytes of registers on devices, and on hosts.
+_BYTES_OF_TEAM, _ROWS = 512, 64
 _THREADS = 64  # of a team, each with a column of B in registers
 _COLUMNS = 16  # of B that a work item of a host takes
 
@@ -102,7 +103,7 @@ def trmm(
     Notes
     -----
     Asynchronous where the space is, and the same to the bit in each run on a space. Some launches
-    for each 32 rows of A, on hosts 64.
+    for each 64 rows of A, on devices 32 of complex128.
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/blas/blas3_trmm.html
     """
@@ -222,7 +223,7 @@ class _Triangle:
     ) -> None:
         self.what, self.kind, self.unit, self.conj, self.space = what, kind, unit, conj, space
         self.by_teams = is_device(space)
-        self.rows = _ROWS_OF_TEAM if self.by_teams else _ROWS
+        self.rows = min(_BYTES_OF_TEAM // kind.itemsize, _ROWS) if self.by_teams else _ROWS
 
     def run(self, L: Any, X: Any) -> None:
         """X = L X, or L^-1 X."""
