@@ -223,9 +223,11 @@ def _solve(
     A: es.View, info: es.View | None, B: es.View, uplo: str, space: es.ExecutionSpace
 ) -> None:  # fmt: skip
     if A.shape[0] <= _SMALL:
+        decided("potrs", "columns", f"there are no more than {_SMALL} rows")
         each = es.RangePolicy(B.shape[1], space=space)
         es.parallel_for(each, _column, A, info, B, uplo, label="potrs columns")
         return
+    decided("potrs", "blocks", f"there are more than {_SMALL} rows")
     X = B if info is None else copy_of(B, space)
     for mode in ("N", "H") if uplo == "L" else ("H", "N"):
         trsm(A, X, uplo=uplo, mode=mode, space=space)

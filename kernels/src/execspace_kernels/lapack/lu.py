@@ -255,9 +255,11 @@ def _solve(
     space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     if A.shape[0] <= _SMALL:
+        decided("getrs", "columns", f"there are no more than {_SMALL} rows")
         each = es.RangePolicy(B.shape[1], space=space)
         es.parallel_for(each, _column, A, pivots, info, B, mode, label="getrs columns")
         return
+    decided("getrs", "blocks", f"there are more than {_SMALL} rows")
     X = B if info is None else copy_of(B, space)
     if mode == "N":
         _exchange(X, pivots, 0, space)

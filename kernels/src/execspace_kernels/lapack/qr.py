@@ -33,8 +33,8 @@ from .updates import gemm
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 
-_SMALL = 32  # rows and columns of a matrix whose reflectors are applied one by one
-_PANEL = 32  # columns of a panel
+_SMALL = 64  # rows and columns of a matrix whose reflectors are applied one by one
+_PANEL = 32  # columns of a panel, if there are more than these
 
 
 def geqrf(
@@ -203,7 +203,12 @@ def orgqr(
 def factor(A: es.View, tau: es.View, space: es.ExecutionSpace) -> None:
     """Reflectors and R in place of A, without a library."""
     m, n = A.shape
-    decided("geqrf", "panels", f"it has no other; they have {_PANEL} columns")
+    if n <= _SMALL:
+        decided("geqrf", "panel", f"there are no more than {_SMALL} columns")
+        if tau.size:
+            factor_panel(A, tau, space)
+        return
+    decided("geqrf", "panels", f"there are more than {_SMALL} columns")
     for first in range(0, min(m, n), _PANEL):
         last = min(first + _PANEL, m, n)
         panel = es.subview(A, (first, m), (first, last))
@@ -218,7 +223,7 @@ def form(A: es.View, tau: es.View, Q: es.View, space: es.ExecutionSpace) -> None
     """The first columns of Q, without a library."""
     m, columns = Q.shape
     es.parallel_for(cells(Q, space), _identity, Q, label="orgqr identity")
-    if max(m, columns) <= _SMALL:
+    if _is_small("orgqr", m, columns):
         _one_by_one(A, tau, Q, "N", space)
         return
     for first in reversed(range(0, tau.shape[0], _PANEL)):
@@ -230,7 +235,7 @@ def form(A: es.View, tau: es.View, Q: es.View, space: es.ExecutionSpace) -> None
 
 def _apply(A: es.View, tau: es.View, B: es.View, mode: str, space: es.ExecutionSpace) -> None:
     m, n = A.shape
-    if max(m, n) <= _SMALL:
+    if _is_small("ormqr", m, n):
         _one_by_one(A, tau, B, mode, space)
         return
     firsts = range(0, min(m, n), _PANEL)
@@ -239,6 +244,14 @@ def _apply(A: es.View, tau: es.View, B: es.View, mode: str, space: es.ExecutionS
         panel = _Panel(es.subview(A, (first, m), (first, last)), es.subview(tau, (first, last)),
                        space)  # fmt: skip
         panel.apply(es.subview(B, (first, m), slice(None)), mode)
+
+
+def _is_small(what: str, m: int, n: int) -> bool:
+    if max(m, n) <= _SMALL:
+        decided(what, "columns", f"there are no more than {_SMALL} rows and columns")
+        return True
+    decided(what, "panels", f"there are more than {_SMALL} rows or columns")
+    return False
 
 
 def _one_by_one(
