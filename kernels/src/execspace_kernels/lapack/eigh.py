@@ -93,7 +93,7 @@ def _rotated(
     whole = cells(H, space)
     es.parallel_for(whole, _full, A, H, X, uplo, label="eigh full")
     found = es.View(n, w.dtype, label="found", space=space, initialize=False)
-    with_vectors = "no" if V is None else "yes"
+    with_vectors = V is not None
     policy = policy_of(space, 1)
     if policy is None:
         decided("eigh", "one by one", f"space '{space.name}' has no teams")
@@ -164,7 +164,7 @@ def _sweeps(
                 for e in es.TeamThreadRange(team, half * half):
                     if e // half <= e % half:
                         _crossing(H, cosines, sines, e // half, e % half, round_)
-                if with_vectors == "yes":
+                if with_vectors:
                     for e in es.TeamThreadRange(team, half * n):
                         t = e // n
                         p, q = pair(t, round_, n)
@@ -246,7 +246,7 @@ def _sweeps_by_one(_: int, H: Any, X: Any, w: Any, with_vectors: Any) -> None:
                             turn(H, i, p, q, cosine, sine)
                             H[p, i] = np.conj(H[i, p])
                             H[q, i] = np.conj(H[i, q])
-                        if with_vectors == "yes":
+                        if with_vectors:
                             turn(X, i, p, q, cosine, sine)
                     H[p, p] = app - tangent * size
                     H[q, q] = aqq + tangent * size

@@ -257,6 +257,7 @@ def _solve(
     if A.shape[0] <= _SMALL:
         decided("getrs", "columns", f"there are no more than {_SMALL} rows")
         each = es.RangePolicy(B.shape[1], space=space)
+        mode = "T" if mode == "H" and A.dtype.kind == "f" else mode  # which is compiled once
         es.parallel_for(each, _column, A, pivots, info, B, mode, label="getrs columns")
         return
     decided("getrs", "blocks", f"there are more than {_SMALL} rows")

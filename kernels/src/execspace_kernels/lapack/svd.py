@@ -114,7 +114,7 @@ def _rotated(
     flips = "yes" if is_wide else "no"
     es.parallel_for(cells(W, space), _copied, A, W, flips, label="svd copy")
     found = es.View(n, s.dtype, label="found", space=space, initialize=False)
-    with_vectors = "no" if U is None else "yes"
+    with_vectors = U is not None
     real = np.finfo(s.dtype)
     # The cosine of two columns that are orthogonal, that of LAPACK's gesvj; and the square of a
     # column that counts as zero, for less has no digits.
@@ -238,7 +238,7 @@ def _sweeps(
                         _, _, cosine, sine = rotation(app, aqq, apq)
                         for i in es.ThreadVectorRange(team, m):
                             turn(W, i, p, q, cosine, sine)
-                        if with_vectors == "yes":
+                        if with_vectors:
                             for i in es.ThreadVectorRange(team, n):
                                 turn(X, i, p, q, cosine, sine)
                         turns[t] = 1
@@ -296,7 +296,7 @@ def _sweeps_by_one(
                     _, _, cosine, sine = rotation(app, aqq, apq)
                     for i in range(m):
                         turn(W, i, p, q, cosine, sine)
-                    if with_vectors == "yes":
+                    if with_vectors:
                         for i in range(n):
                             turn(X, i, p, q, cosine, sine)
     for j in range(n):

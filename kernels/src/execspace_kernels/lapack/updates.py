@@ -49,13 +49,14 @@ def _product(
     else:
         target = C
     left, right = (v.T if mode in ("T", "H") else v for v, mode in ((A, mode_a), (B, mode_b)))
-    conjugates = ("yes" if mode in ("C", "H") else "no" for mode in (mode_a, mode_b))
+    conjugates = (_conjugates(C, mode) for mode in (mode_a, mode_b))
     m, n = target.shape
     if m and n:
         tiles = es.MDRangePolicy((-(-m // _HIGH), -(-n // _WIDE)), space=space)
         es.parallel_for(
             tiles, _tile, left, right, target, target.dtype.type, alpha, beta, _HIGH, _WIDE,
-            *conjugates, part, "set" if beta == 0 else "add", label="lapack product",
+            *conjugates, part != "U", part != "L", "set" if beta == 0 else "add",
+            label="lapack product",
         )  # fmt: skip
     return C
 
@@ -74,7 +75,7 @@ def trsm(
         return B
     flipped = mode in ("T", "H")
     M, lower = A.T if flipped else A, (uplo == "L") != flipped
-    conj = "yes" if mode in ("C", "H") else "no"
+    conj = _conjugates(A, mode)
     along = runs_along(B) if not is_device(space) else "left"
     wide = 1 if along == "left" else _COLUMNS
     firsts = range(0, n, _ROWS)
@@ -83,8 +84,7 @@ def trsm(
         es.parallel_for(
             es.RangePolicy(-(-columns // wide), space=space), _solve,
             es.subview(M, (first, last), (first, last)), es.subview(B, (first, last), slice(None)),
-            alpha, wide, "lower" if lower else "upper", "yes" if unit_diagonal else "no", conj,
-            along, label="lapack solve",
+            alpha, wide, lower, unit_diagonal, conj, along, label="lapack solve",
         )  # fmt: skip
         left = (last, n) if lower else (0, first)
         if left[1] > left[0]:
@@ -97,22 +97,22 @@ def trsm(
     return B
 
 
+def _conjugates(A: es.View, mode: str) -> str:
+    return "yes" if mode in ("C", "H") and A.dtype.kind == "c" else "no"
+
+
 # -- kernels --------------------------------------------------------------------------------------
 
 
 def _tile(
     p: int, q: int, A: Any, B: Any, C: Any, kind: Any, alpha: Any, beta: Any, high: static,
-    wide: static, conj_a: Any, conj_b: Any, part: Any, how: Any,
+    wide: static, conj_a: Any, conj_b: Any, below: Any, above: Any, how: Any,
 ) -> None:  # fmt: skip
     m, n = C.extent(0), C.extent(1)
     a = p * high
     b = q * wide
-    counts = True
-    if part == "L":
-        counts = a + high > b
-    if part == "U":
-        counts = b + wide > a
-    if counts:
+    # Whether elements below the diagonal count, and those above it.
+    if (below and a + high > b) or (above and b + wide > a):
         sums = es.local(high * wide, kind)
         if a + high <= m and b + wide <= n:
             for k in range(A.extent(1)):
@@ -130,12 +130,7 @@ def _tile(
             for v in range(wide):
                 i = a + u
                 j = b + v
-                is_in = i < m and j < n
-                if part == "L":
-                    is_in = is_in and j <= i
-                if part == "U":
-                    is_in = is_in and i <= j
-                if is_in:
+                if i < m and j < n and (i == j or (below if j < i else above)):
                     if how == "set":
                         C[i, j] = alpha * sums[u * wide + v]
                     else:
@@ -143,7 +138,7 @@ def _tile(
 
 
 def _solve(
-    c: int, A: Any, B: Any, alpha: Any, wide: Any, shape: Any, unit: Any, conj: Any, along: Any
+    c: int, A: Any, B: Any, alpha: Any, wide: Any, lower: Any, unit: Any, conj: Any, along: Any
 ) -> None:  # fmt: skip
     n = B.extent(0)
     begin = c * wide
@@ -153,25 +148,25 @@ def _solve(
             for i in range(n):
                 B[i, j] = alpha * B[i, j]
             for step in range(n):
-                k = step if shape == "lower" else n - 1 - step
+                k = step if lower else n - 1 - step
                 solved = zero_of(B) + B[k, j]
-                if unit == "no":
+                if not unit:
                     solved /= conjugate(A[k, k], conj)
                     B[k, j] = solved
                 for t in range(n - 1 - step):
-                    i = k + 1 + t if shape == "lower" else t
+                    i = k + 1 + t if lower else t
                     B[i, j] -= conjugate(A[i, k], conj) * solved
     else:
         for step in range(n):
-            i = step if shape == "lower" else n - 1 - step
+            i = step if lower else n - 1 - step
             for j in range(begin, end):
                 B[i, j] = alpha * B[i, j]
             for t in range(step):
-                k = t if shape == "lower" else i + 1 + t
+                k = t if lower else i + 1 + t
                 factor = conjugate(A[i, k], conj)
                 for j in range(begin, end):
                     B[i, j] -= factor * B[k, j]
-            if unit == "no":
+            if not unit:
                 pivot = conjugate(A[i, i], conj)
                 for j in range(begin, end):
                     B[i, j] = B[i, j] / pivot
