@@ -25,8 +25,8 @@ from .updates import trsm
 
 __all__ = ["trtri"]
 
-_SMALL = 64  # rows of a matrix that is one block
-_BLOCK = 32  # rows of a block of others
+_SMALL = 64  # rows of a matrix that is one block on hosts
+_BLOCK = 32  # rows of other blocks, which devices copy to scratch memory
 
 
 def trtri(
@@ -92,11 +92,12 @@ def _invert(L: es.View, info: es.View, is_unit: bool, space: es.ExecutionSpace) 
     if not n:
         es.deep_copy(info, 0, instance=space)
         return
-    if n <= _SMALL:
-        decided("trtri", "block", f"there are no more than {_SMALL} rows")
+    small = _BLOCK if is_device(space) else _SMALL
+    if n <= small:
+        decided("trtri", "block", f"there are no more than {small} rows")
         _invert_block(L, info, diag, space)
         return
-    decided("trtri", "blocks", f"there are more than {_SMALL} rows")
+    decided("trtri", "blocks", f"there are more than {small} rows")
     of_block, X = new_info(space), copy_of(L, space)
     if is_unit:
         es.deep_copy(info, 0, instance=space)
