@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from blas_arrays import DTYPES, LAYOUTS, laid_out, needs, random
-from lapack_checks import FORMS, MODES, definite, exchanged, is_close, set_form, some_sizes
+from lapack_checks import CASES, FORMS, MODES, definite, exchanged, is_close, set_form, some_sizes
 
 import execspace as es
 from execspace_kernels import lapack
 
 OURS = {"vendor": False}
-TWO_FORMS = pytest.mark.parametrize("form", ["as it is", "blocks"], indirect=True)
+IN_BLOCKS = pytest.mark.parametrize("form", ["blocks"], indirect=True)
 
 
 @pytest.fixture(params=FORMS)
@@ -40,8 +40,7 @@ def solves(op, found, B, dtype):
     return is_close(op @ found, B, dtype, op, found)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("form", "layout", "dtype"), CASES, indirect=["form"])
 def test_lu(space, form, layout, dtype):
     needs(space, dtype)
     for n in some_sizes(space, form):
@@ -67,7 +66,14 @@ def test_lu(space, form, layout, dtype):
         assert solves(A, x.to_numpy(), b, dtype), n
 
 
-@TWO_FORMS
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lu_in_all_forms(space, form, layout, dtype):
+    test_lu(space, form, layout, dtype)
+
+
+@IN_BLOCKS
 def test_singular(space, form):
     for n, at in ((1, 0), (6, 2), (6, 5)):
         A, B = random((n, n), np.float64, n), random((n, 2), np.float64)
@@ -79,7 +85,7 @@ def test_singular(space, form):
         check_lu(A, view, pivots, np.float64)
 
 
-@TWO_FORMS
+@IN_BLOCKS
 def test_nan(space, form):
     A = definite(9, np.float64)
     A[4, 2] = A[2, 4] = np.nan
@@ -94,13 +100,11 @@ def test_nan(space, form):
     assert np.isnan(view.to_numpy()[4:, 2]).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("uplo", ["L", "U"])
-def test_cholesky(space, form, layout, uplo, dtype):
+@pytest.mark.parametrize(("form", "layout", "dtype"), CASES, indirect=["form"])
+def test_cholesky(space, form, layout, dtype):
     needs(space, dtype)
-    keep = np.tril if uplo == "L" else np.triu
-    for n in some_sizes(space, form):
+    for uplo, n in ((u, n) for u in "LU" for n in some_sizes(space, form)):
+        keep = np.tril if uplo == "L" else np.triu
         A = definite(n, dtype, n)
         read = keep(np.ones((n, n), bool))
         stored = np.where(read, A, np.array(np.nan, dtype))
@@ -125,13 +129,18 @@ def test_cholesky(space, form, layout, uplo, dtype):
             assert (x.to_numpy() == b).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("uplo", ["L", "U"])
-def test_inverses_of_triangles(space, form, layout, uplo, dtype):
+def test_cholesky_in_all_forms(space, form, layout, dtype):
+    test_cholesky(space, form, layout, dtype)
+
+
+@pytest.mark.parametrize(("form", "layout", "dtype"), CASES, indirect=["form"])
+def test_inverses_of_triangles(space, form, layout, dtype):
     needs(space, dtype)
-    keep = np.tril if uplo == "L" else np.triu
-    for n in some_sizes(space, form):
+    for uplo, n in ((u, n) for u in "LU" for n in some_sizes(space, form)):
+        keep = np.tril if uplo == "L" else np.triu
         for unit in (False, True):
             off = (-1 if uplo == "L" else 1) if unit else 0
             read = keep(np.ones((n, n), bool), off)
@@ -149,13 +158,20 @@ def test_inverses_of_triangles(space, form, layout, uplo, dtype):
             assert (view.to_numpy() == A).all()
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_inverses_of_triangles_in_all_forms(space, form, layout, dtype):
+    test_inverses_of_triangles(space, form, layout, dtype)
+
+
 @pytest.mark.parametrize(("n", "layout"), [(100, "right"), (200, "left")])
 def test_large(space, n, layout):
     """In blocks as they are."""
     if space.name == "oracle":
         pytest.skip("each step is one of Python")
-    A, B, H = random((n, n), seed=1), random((n, 40), seed=2), definite(n, np.float64, 3)
-    dtype = A.dtype
+    dtype = np.dtype(np.float64)
+    A, B, H = random((n, n), seed=1), random((n, 40), seed=2), definite(n, dtype, 3)
     view, X = laid_out(A, layout, space), laid_out(B, layout, space)
     pivots, info = lapack.gesv(view, X, **OURS)
     assert info.item() == 0 and solves(A, X.to_numpy(), B, dtype)
@@ -172,7 +188,7 @@ def test_large(space, n, layout):
         assert lapack.potrf(laid_out(H, layout, space), "U", **OURS).item() == 71
 
 
-@TWO_FORMS
+@IN_BLOCKS
 def test_same_bits(space, form):
     A = random((40 if space.name != "oracle" else 9, 9), np.float64, 1)
     found = []
@@ -183,7 +199,7 @@ def test_same_bits(space, form):
     assert found[0] == found[1]
 
 
-@TWO_FORMS
+@IN_BLOCKS
 def test_recorded(space, form):
     A, B = definite(7, np.float64), random((7, 2), np.float64)
     M, H, X, Y = (laid_out(v, "right", space) for v in (A, A, B, B))

@@ -11,10 +11,15 @@ import execspace as es
 from execspace_kernels import MatrixError, lapack
 
 OURS = {"vendor": False}
+FORMS = ("as it is", "device", "without teams")
+CASES = (
+    ("as it is", "right", np.float64), ("device", "strided", np.float64),
+    ("as it is", "left", np.complex64), ("without teams", "right", np.float32),
+)  # fmt: skip
 KINDS = ("random", "rank one", "graded", "diagonal", "zero")
 
 
-@pytest.fixture(params=["as it is", "device", "without teams"])
+@pytest.fixture(params=FORMS)
 def form(request, space, monkeypatch):
     set_form(monkeypatch, request.param)
     return request.param
@@ -22,7 +27,7 @@ def form(request, space, monkeypatch):
 
 def some(space):
     """Sizes and kinds: all small ones; fewer where each step is one of Python."""
-    sizes = (0, 1, 2, 5) if space.name == "oracle" else (*range(12), 16, 33)
+    sizes = (0, 1, 2, 5) if space.name == "oracle" else (*range(9), 17, 33)
     return [(n, kind) for n in sizes for kind in {"random", KINDS[n % len(KINDS)]}]
 
 
@@ -64,8 +69,7 @@ def check_svd(A, found, dtype, is_full):
     assert is_close(np.diag(values), np.diag(values * 0), dtype, bound)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("form", "layout", "dtype"), CASES, indirect=["form"])
 def test_eigh(space, form, layout, dtype):
     needs(space, dtype)
     for n, kind in some(space):
@@ -80,8 +84,14 @@ def test_eigh(space, form, layout, dtype):
         assert (only.to_numpy() == w.to_numpy()).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_eigh_in_all_forms(space, form, layout, dtype):
+    test_eigh(space, form, layout, dtype)
+
+
+@pytest.mark.parametrize(("form", "layout", "dtype"), CASES, indirect=["form"])
 def test_svd(space, form, layout, dtype):
     needs(space, dtype)
     for n, kind in some(space):
@@ -94,6 +104,13 @@ def test_svd(space, form, layout, dtype):
             assert (view.to_numpy() == A).all()
             only = lapack.svd(view, compute_uv=False, **OURS)
             assert (only.to_numpy() == found.s.to_numpy()).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_svd_in_all_forms(space, form, layout, dtype):
+    test_svd(space, form, layout, dtype)
 
 
 @pytest.mark.parametrize("form", ["as it is", "without teams"], indirect=True)
@@ -115,9 +132,8 @@ def test_range(space, form):
 
 
 def test_large(space):
-    """With the kernels of small matrices."""
-    if space.name == "oracle":
-        pytest.skip("each step is one of Python")
+    if space.name != "serial":
+        pytest.skip("the same kernels as of small matrices")
     A = hermitian(100, np.float64)
     view = laid_out(A, "right", space)
     w, V = lapack.eigh(view, **OURS)
@@ -125,6 +141,7 @@ def test_large(space):
     check_svd(A, lapack.svd(view, **OURS), A.dtype, True)
 
 
+@pytest.mark.parametrize("form", ["as it is"], indirect=True)
 def test_recorded(space, form):
     A = hermitian(5, np.float64)
     M = laid_out(A, "right", space)

@@ -11,6 +11,11 @@ from execspace_kernels import arguments
 
 LIMIT = 30.0  # LAPACK's threshold, in dchkge's input for example
 FORMS = ("as it is", "blocks", "device", "device blocks", "without teams")
+# What a test goes through by default: form, layout and type. Others are left to `-m ''`.
+CASES = (
+    ("as it is", "right", np.float64), ("device blocks", "strided", np.float64),
+    ("blocks", "left", np.complex64), ("without teams", "right", np.float32),
+)  # fmt: skip
 MODES = {"N": lambda A: A, "T": lambda A: A.T, "H": lambda A: A.conj().T}
 _BLOCKS = {
     "lu": {"_SMALL": 4, "_PANEL": 3, "_COLUMNS": 2}, "cholesky": {"_SMALL": 4, "_BLOCK": 3},
@@ -33,8 +38,10 @@ def set_form(monkeypatch, form):
 
 
 def some_sizes(space, form):
-    """All small ones; fewer where each is many launches."""
-    return (0, 1, 3, 4, 5, 8, 17) if "blocks" in form else sizes(space)
+    """All small ones; fewer where a size is many launches, or others have gone through all."""
+    if form == "as it is":
+        return sizes(space)
+    return (0, 1, 4, 5, 9) if space.name == "oracle" else (0, 1, 3, 4, 5, 8, 17)
 
 
 def module(name):
