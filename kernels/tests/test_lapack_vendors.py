@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from blas_arrays import DTYPES, laid_out, needs, random
 from lapack_checks import MODES, definite, exchanged, hermitian, is_close, is_orthogonal
+from pretended_cusolver import vendor_on
 
 import execspace as es
 from execspace_kernels import MatrixError, explain, lapack, vendors
@@ -18,8 +19,15 @@ def a_table_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path))
 
 
-@pytest.fixture
-def vendor(space):
+@pytest.fixture(params=["its own", "cuSOLVER, pretended"])
+def vendor(request, space, monkeypatch):
+    if request.param != "its own":
+        if space.name != "serial":
+            pytest.skip("pretended on serial")
+        pytest.importorskip("cupy")
+        found = vendor_on(space, monkeypatch)
+        monkeypatch.setitem(vendors._VENDORS, id(space), (space, found))
+        return found
     found = vendors.vendor_of(space)
     A, w = es.ones((3, 3), space=space), es.ones(3, space=space)
     if found is None or found.refusal("eigh", A, w, None, "L") is not None:
