@@ -1,8 +1,8 @@
 """Linear algebra on execspace's Views.
 
-`blas` has dense vectors and matrices, `batched` many small matrices, also for use in kernels,
-`sparse` sparse matrices and what is done with them, `solvers` iterative solvers. Submodules are
-loaded when they are used.
+`blas` has dense vectors and matrices, `lapack` factors, eigenvalues and singular values of a dense
+matrix, `batched` many small matrices, also for use in kernels, `sparse` sparse matrices and what is
+done with them, `solvers` iterative solvers. Submodules are loaded when they are used.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "batched",
     "blas",
     "explain",
+    "lapack",
     "solvers",
     "sparse",
     "tune",
@@ -32,6 +33,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("batched", "blas", "solvers", "sparse"):
+    if name in ("batched", "blas", "lapack", "solvers", "sparse"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """SciPy's sparse routines as a vendor's, for spaces whose memory the host reaches.
 
-Those of dense vectors and matrices are in `scipy_blas`.
+Those of dense vectors and matrices are in `scipy_blas`, factors of these in `scipy_lapack`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 import execspace as es
 
 from .scipy_blas import ScipyBlas
+from .scipy_lapack import ScipyLapack
 from .vendors import hookimpl
 
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 
 
-class Scipy(ScipyBlas):
+class Scipy(ScipyLapack, ScipyBlas):
     """Sparse routines of SciPy, on one thread, and dense ones; calls block."""
 
     library = "SciPy"
@@ -27,6 +28,8 @@ class Scipy(ScipyBlas):
         """Why it cannot do this; None if it can."""
         if function in self.functions:
             return super().refusal(function, *args)
+        if function in self.lapack_functions:
+            return self.lapack_refusal(*args)
         matrices = args[:1] if function == "spmv" else args[:2]
         if function not in ("spmv", "spgemm", "spadd"):
             return f"it has no {function} here"
@@ -41,6 +44,8 @@ class Scipy(ScipyBlas):
 
     def is_preferred(self, function: str, *args: Any) -> bool:
         """No sparse ones: on two cores they take 1.1 to 2.7 times as long as this package."""
+        if function in self.lapack_functions:
+            return self.lapack_is_preferred(function, *args)
         return function in self.functions and super().is_preferred(function, *args)
 
     def spmv(self, A: Any, x: Any, y: Any, alpha: Any, beta: Any, mode: str) -> None:

@@ -1,4 +1,4 @@
-"""What execspace-kernels asks plugins for: cuSPARSE and cuBLAS for `cuda`, through CuPy."""
+"""What execspace-kernels asks plugins for: libraries of NVIDIA for `cuda`, through CuPy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def execspace_kernels_vendor(space: Any) -> Any:
 
     if not isinstance(space, Cuda):
         return None
-    from execspace_gpu.dense import CupyLinear
+    from execspace_gpu.lapack import CupyLapack
 
-    return CupyLinear(space, "cuSPARSE and cuBLAS through CuPy")
+    return CupyLapack(space, "cuSPARSE, cuBLAS and cuSOLVER through CuPy")

@@ -1,4 +1,4 @@
-"""What execspace-kernels asks plugins for: hipSPARSE and hipBLAS for `hip`, through CuPy."""
+"""What execspace-kernels asks plugins for: libraries of AMD for `hip`, through CuPy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def execspace_kernels_vendor(space: Any) -> Any:
 
     if not isinstance(space, Hip):
         return None
-    from execspace_gpu.dense import CupyLinear
+    from execspace_gpu.lapack import CupyLapack
 
-    return CupyLinear(space, "hipSPARSE and hipBLAS through CuPy")
+    return CupyLapack(space, "hipSPARSE, hipBLAS and rocSOLVER through CuPy")
