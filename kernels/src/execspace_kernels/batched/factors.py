@@ -10,6 +10,7 @@ import numpy as np
 import execspace as es
 
 from ..arguments import (
+    INDICES,
     as_view,
     check_apart,
     check_takes,
@@ -377,7 +378,7 @@ def _in_place(
         return A, int(A.shape[1]), where, found
     found = as_view(info, f"{what}: info")
     where = es.space_for(A, found, space=space)
-    if found.shape != A.shape[:1] or found.dtype.name not in ("int32", "int64"):
+    if found.shape != A.shape[:1] or found.dtype not in INDICES:
         raise es.ViewError(
             f"{what}: info is View '{found.label}' of {found.dtype} and shape {found.shape}; "
             f"expected int32 or int64 and {A.shape[:1]}."
@@ -406,7 +407,7 @@ def _pivots(
     if given is None:
         return es.View(shape, np.int32, label="pivots", space=space)
     found = as_view(given, f"{what}: pivots")
-    if found.shape != shape or found.dtype.name not in ("int32", "int64"):
+    if found.shape != shape or found.dtype not in INDICES:
         raise es.ViewError(
             f"{what}: pivots is View '{found.label}' of {found.dtype} and shape {found.shape}; "
             f"expected int32 or int64 and {shape}."

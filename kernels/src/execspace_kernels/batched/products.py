@@ -102,7 +102,7 @@ def gemm(
     used = (A, B) if out is None else (A, B, as_view(out, "gemm: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
-    dtype = _scaled(np.result_type(A.dtype, B.dtype), alpha, beta)
+    dtype = _scaled(_common(A, B), alpha, beta)
     C = _target("gemm", out, (number, m, n), dtype, where, A)
     if out is not None:
         check_apart("gemm", C, A=A, B=B)
@@ -176,7 +176,7 @@ def gemv(
     used = (A, x) if out is None else (A, x, as_view(out, "gemv: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
-    dtype = _scaled(np.result_type(A.dtype, x.dtype), alpha, beta)
+    dtype = _scaled(_common(A, x), alpha, beta)
     y = _target("gemv", out, (number, m), dtype, where, x)
     if out is not None:
         check_apart("gemv", y, A=A, x=x)
@@ -262,7 +262,7 @@ def on_triangles(
     check_apart(what, B, A=A)
     where = es.space_for(A, B, space=space)
     alpha = number_of(alpha, f"{what}: alpha")
-    check_takes(what, B, _scaled(np.result_type(A.dtype, B.dtype), alpha))
+    check_takes(what, B, _scaled(_common(A, B), alpha))
     by_vectors = vectors.suits(where, A, B)
     chosen = _chosen(what, algorithm, where, columns.fits(n, n, k), max(n, k), by_vectors)
     if not B.size:
@@ -283,9 +283,16 @@ def on_triangles(
     return target
 
 
+def _common(A: es.View, B: es.View) -> np.dtype[Any]:
+    """The dtype of products of elements; NumPy takes its time, and mostly they are alike."""
+    return A.dtype if A.dtype == B.dtype else np.result_type(A.dtype, B.dtype)
+
+
 def _scaled(dtype: np.dtype[Any], *numbers: Any) -> np.dtype[Any]:
     """The dtype of multiples of elements."""
-    return np.result_type(dtype, np.complex64) if any(map(np.iscomplexobj, numbers)) else dtype
+    if any(isinstance(n, complex | np.complexfloating) for n in numbers):
+        return np.result_type(dtype, np.complex64)
+    return dtype
 
 
 def _target(

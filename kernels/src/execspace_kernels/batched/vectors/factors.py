@@ -21,6 +21,7 @@ from .triangles import along, along_rows, on_left
 
 __all__ = ["factor", "solve"]
 
+_BY_MASKS = 8  # rows that are exchanged by masks
 _WHOLE = 8  # columns that are eliminated one by one; of more, so many of a tile
 
 
@@ -29,18 +30,19 @@ def factor(
     space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     """ "lu", "getrf" or "potrf" of A in place."""
-    _, m, n = A.shape
-    width, of = width_of(A), tiles(A, m, n, space)
+    batch, m, n = A.shape
+    width = width_of(A)
+    of = tiles(A.dtype, width, m, n, space, "triangles")
     label = f"batched {what}, vectors"
     if what == "potrf":
         es.parallel_for(
-            groups(A, space), _factor_definite, memory(A), info, n, *steps(A, uplo == "U"), of.rows,
-            width, label=label,
+            groups(batch, width, space), _factor_definite, memory(A), info, n,
+            *steps(n, width, uplo == "U"), of.rows, width, label=label,
         )  # fmt: skip
         return
     exchanges = info if pivots is None else pivots  # which only "getrf" stores
     es.parallel_for(
-        groups(A, space), _eliminate, memory(A), exchanges, info, m, n,
+        groups(batch, width, space), _eliminate, memory(A), exchanges, info, m, n,
         n if n <= _WHOLE else of.rows, *of, width, what, label=label,
     )  # fmt: skip
 
@@ -55,10 +57,12 @@ def solve(
     for which B is the identity, makes it NaN.
     """
     decided(f"batched.{what}", "vectors", WHY)
-    n, columns = B.shape[1:]
+    batch, n, columns = B.shape
+    width = width_of(B)
     es.parallel_for(
-        groups(B, space), _solve, memory(A), memory(B), pivots, info, A, B, n, columns,
-        *tiles(B, n, columns, space), width_of(B), mode, what, label=f"batched {what}, vectors",
+        groups(batch, width, space), _solve, memory(A), memory(B), pivots, info, A, B, n, columns,
+        *tiles(B.dtype, width, n, columns, space, "triangles"), width, mode, what,
+        label=f"batched {what}, vectors",
     )  # fmt: skip
 
 
@@ -94,8 +98,7 @@ def _eliminate(
             if what == "getrf":
                 place = _pivots(T, J, A, a, m, k)
                 place.store(pivots[:, k], b, there)
-                place.store(others, 0)
-                exchange(others, A, a, k, n)
+                _exchange(T, place, others, A, a, k, m, n)
             top = a[0] + k * a[1]
             pivot = T.load(A, top + k * a[2])
             is_zero = pivot == 0
@@ -127,15 +130,28 @@ def _pivots(T: Any, J: Any, A: Any, a: Any, m: Any, k: Any) -> Any:
 
 
 @es.function
-def exchange(others: Any, A: Any, a: Any, k: Any, columns: Any) -> None:
-    """Exchange row k with another one of each matrix."""
-    for lane in range(others.extent(0)):
-        if others[lane] != k:
-            row, other = a[0] + k * a[1] + lane, a[0] + others[lane] * a[1] + lane
-            for j in range(columns):
-                kept = A[row + j * a[2]]
-                A[row + j * a[2]] = A[other + j * a[2]]
-                A[other + j * a[2]] = kept
+def _exchange(T: Any, place: Any, others: Any, A: Any, a: Any, k: Any, m: Any, n: Any) -> None:
+    """Exchange row k of each matrix with the one in its place, which is not before it.
+
+    By masks all rows of all matrices move, which takes less time for few rows: where each matrix
+    moves its own, no processor foresees whether it has to.
+    """
+    if m <= _BY_MASKS:
+        for i in range(k + 1, m):
+            for j in range(n):
+                one, two = a[0] + k * a[1] + j * a[2], a[0] + i * a[1] + j * a[2]
+                x, y = T.load(A, one), T.load(A, two)
+                np.where(place == i, y, x).store(A, one)
+                np.where(place == i, x, y).store(A, two)
+    else:
+        place.store(others, 0)
+        for lane in range(others.extent(0)):
+            if others[lane] != k:
+                row, other = a[0] + k * a[1] + lane, a[0] + others[lane] * a[1] + lane
+                for j in range(n):
+                    kept = A[row + j * a[2]]
+                    A[row + j * a[2]] = A[other + j * a[2]]
+                    A[other + j * a[2]] = kept
 
 
 @es.function
@@ -229,6 +245,7 @@ def _solve(
     columns: static, rows: static, across: static, rows_left: static, across_left: static,
     width: static, mode: Any, what: Any,
 ) -> None:  # fmt: skip
+    T: Any = es.simd(B.dtype, width)
     J: Any = es.simd("int32", width)
     b = g * width
     there = J.first(pivots.extent(0) - b)
@@ -252,14 +269,13 @@ def _solve(
     down = b * n * columns, columns * width, width
     up = along_rows("up", down[0], n, down[1], down[2])
     if what == "inverse":
-        T: Any = es.simd(B.dtype, width)
         for i in range(n):
             for j in range(n):
                 T(1 if i == j else 0).store(B, down[0] + i * down[1] + j * width)
     if mode == "N":
         for k in range(n):
-            J.load(pivots[:, k], b, there, other=k).store(others, 0)
-            exchange(others, B, down, k, columns)
+            place = J.load(pivots[:, k], b, there, other=k)
+            _exchange(T, place, others, B, down, k, n, columns)
         first, second = (a, row, width), along("up", a, n, row, width)
         on_left("solve", whole, beside, below, corner, A, B, 1, sizes, first, down, "U")
         on_left("solve", whole, beside, below, corner, A, B, 1, sizes, second, up, "N")
@@ -269,5 +285,5 @@ def _solve(
         on_left("solve", whole, beside, below, corner, A, B, 1, sizes, second, up, "U")
         for q in range(n):
             k = n - 1 - q
-            J.load(pivots[:, k], b, there, other=k).store(others, 0)
-            exchange(others, B, down, k, columns)
+            place = J.load(pivots[:, k], b, there, other=k)
+            _exchange(T, place, others, B, down, k, n, columns)

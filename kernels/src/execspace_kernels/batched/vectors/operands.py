@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import lru_cache
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +18,12 @@ __all__ = ["WHY", "Tiles", "groups", "memory", "steps", "suits", "tiles", "width
 WHY = "groups of matrices lie side by side, as vectors of a host"
 _WIDTHS = (2, 64)  # of vectors
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+# Tiles of so many registers. Those of products have long rows, for B is read in the order of
+# memory then. Rows of others are a multiple of columns, so that tiles end where a triangle does.
+_TILES = {
+    "products": {16: (2, 8), 8: (2, 4), 4: (2, 2), 2: (2, 1)},
+    "triangles": {16: (4, 4), 8: (4, 2), 4: (2, 2), 2: (2, 1)},
+}
 
 
 class Tiles(NamedTuple):
@@ -35,12 +41,13 @@ def suits(space: es.ExecutionSpace, *views: es.View) -> bool:
     if not isinstance(first, Interleaved) or is_device(space):
         return False
     dtype = views[0].dtype
-    return (
-        _WIDTHS[0] <= first.width <= _WIDTHS[1]
-        and dtype in _DTYPES
-        and all(v.mapping == first and v.dtype == dtype for v in views)
-        and all(v.memory_space is es.HOST and not v.traits for v in views)
-    )
+    if dtype not in _DTYPES or not _WIDTHS[0] <= first.width <= _WIDTHS[1]:
+        return False
+    for view in views:
+        is_other = view.mapping is not first and view.mapping != first
+        if is_other or view.dtype != dtype or view.memory_space is not es.HOST or view.traits:
+            return False
+    return True
 
 
 def width_of(view: es.View) -> int:
@@ -50,29 +57,26 @@ def width_of(view: es.View) -> int:
     return mapping.width
 
 
-def groups(view: es.View, space: es.ExecutionSpace) -> es.RangePolicy:
+@lru_cache(maxsize=256)
+def groups(batch: int, width: int, space: es.ExecutionSpace) -> es.RangePolicy:
     """A work item for each group."""
-    return es.RangePolicy(-(-view.shape[0] // width_of(view)), space=space)
+    return es.RangePolicy(-(-batch // width), space=space)
 
 
-def steps(view: es.View, is_transposed: bool = False) -> tuple[int, int]:
+def steps(columns: int, width: int, is_transposed: bool = False) -> tuple[int, int]:
     """Distances in elements from row to row and from column to column."""
-    width = width_of(view)
-    row, column = view.shape[2] * width, width
-    return (column, row) if is_transposed else (row, column)
+    return (width, columns * width) if is_transposed else (columns * width, width)
 
 
-def tiles(view: es.View, m: int, n: int, space: es.ExecutionSpace) -> Tiles:
+@lru_cache(maxsize=256)
+def tiles(
+    dtype: np.dtype[Any], width: int, m: int, n: int, space: es.ExecutionSpace, what: str
+) -> Tiles:
     """For matrices of m x n that are computed from others: sums of a tile are in registers."""
-    registers = width_of(view) // _native(view.dtype, space)
-    rows, columns = (4, 2) if registers < 2 else (2, 2) if registers < 4 else (2, 1)
+    lanes = int(es.simd(dtype).on(space).width)
+    registers = 16 if lanes * dtype.itemsize == 64 else 8  # half of those of AVX-512, and of others
+    rows, columns = _TILES[what][min(max(registers * lanes // max(width, lanes), 2), 16)]
     return Tiles(rows, columns, m % rows, n % columns)
-
-
-@lru_cache(maxsize=64)
-def _native(dtype: np.dtype[Any], space: es.ExecutionSpace) -> int:
-    """Lanes of a register."""
-    return int(es.simd(dtype).on(space).width)
 
 
 class _Array:
@@ -88,13 +92,16 @@ class _Array:
         }
 
 
-_KNOWN: WeakKeyDictionary[es.View, es.View] = WeakKeyDictionary()
+_KNOWN: dict[int, tuple[weakref.ref[es.View], es.View]] = {}
 
 
 def memory(view: es.View) -> es.View:
     """The elements of a View in the order in which they lie, as long as it lives the same View."""
-    found = _KNOWN.get(view)
-    if found is None:
-        array: Any = np.asarray(_Array(view))
-        found = _KNOWN[view] = es.view_of(array, label=view.label)
+    key = id(view)
+    known = _KNOWN.get(key)
+    if known is not None and known[0]() is view:
+        return known[1]
+    array: Any = np.asarray(_Array(view))
+    found = es.view_of(array, label=view.label)
+    _KNOWN[key] = weakref.ref(view, lambda _: _KNOWN.pop(key, None)), found
     return found

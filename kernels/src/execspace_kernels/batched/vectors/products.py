@@ -19,11 +19,12 @@ def multiply(
     mode_b: str, space: es.ExecutionSpace,
 ) -> None:  # fmt: skip
     """C = beta C + alpha op(A) op(B), where op(A) is m x k."""
-    n, number = C.shape[2], C.dtype.type
+    n, number, width = C.shape[2], C.dtype.type, width_of(C)
     es.parallel_for(
-        groups(C, space), _multiply, memory(A), memory(B), memory(C), number(alpha), number(beta),
-        m, k, n, *steps(A, mode_a in "TH"), *steps(B, mode_b in "TH"), *tiles(C, m, n, space),
-        width_of(C), label="batched gemm, vectors",
+        groups(C.shape[0], width, space), _multiply, memory(A), memory(B), memory(C),
+        number(alpha), number(beta), m, k, n, *steps(A.shape[2], width, mode_a in "TH"),
+        *steps(B.shape[2], width, mode_b in "TH"),
+        *tiles(C.dtype, width, m, n, space, "products"), width, label="batched gemm, vectors",
     )  # fmt: skip
 
 
@@ -32,10 +33,11 @@ def multiply_vectors(
 ) -> None:
     """y = beta y + alpha op(A) x, of Views of rank 2 in any layout."""
     decided("batched.gemv", "vectors", WHY)
-    number, m = y.dtype.type, y.shape[1]
+    number, m, width = y.dtype.type, y.shape[1], width_of(A)
     es.parallel_for(
-        groups(A, space), _multiply_vectors, memory(A), x, y, number(alpha), number(beta), m,
-        x.shape[1], *steps(A, mode in "TH"), *tiles(A, m, 1, space), width_of(A),
+        groups(A.shape[0], width, space), _multiply_vectors, memory(A), x, y, number(alpha),
+        number(beta), m, x.shape[1], *steps(A.shape[2], width, mode in "TH"),
+        *tiles(A.dtype, width, m, 1, space, "triangles"), width,
         label="batched gemv, vectors",
     )  # fmt: skip
 

@@ -27,19 +27,22 @@ def triangle(
     n, columns = A.shape[1], B.shape[2] if side == "L" else B.shape[1]
     is_transposed = (mode in "TH") != (side == "R")
     order = "up" if (uplo == "U") != is_transposed else "down"
+    width = width_of(B)
     es.parallel_for(
-        groups(B, space), _triangle, memory(A), memory(B), B.dtype.type(alpha), n, columns,
-        *steps(A, is_transposed), *steps(B, side == "R"), *tiles(B, n, columns, space),
-        width_of(B), what, order, diag, label=f"batched triangle, {what}",
+        groups(B.shape[0], width, space), _triangle, memory(A), memory(B), B.dtype.type(alpha), n,
+        columns, *steps(n, width, is_transposed), *steps(B.shape[2], width, side == "R"),
+        *tiles(B.dtype, width, n, columns, space, "triangles"), width, what, order, diag,
+        label=f"batched triangle, {what}",
     )  # fmt: skip
 
 
 def invert(A: es.View, info: es.View, uplo: str, diag: str, space: es.ExecutionSpace) -> None:
     """A = A^-1 in place."""
-    n = A.shape[1]
+    n, width = A.shape[1], width_of(A)
     es.parallel_for(
-        groups(A, space), _invert, memory(A), info, n, *tiles(A, n, n, space), width_of(A), uplo,
-        diag, label="batched trtri, vectors",
+        groups(A.shape[0], width, space), _invert, memory(A), info, n,
+        *tiles(A.dtype, width, n, n, space, "triangles"), width, uplo, diag,
+        label="batched trtri, vectors",
     )  # fmt: skip
 
 
