@@ -214,9 +214,28 @@ def test_others_take_what_there_is(alone):
             batched.gemm(one, other, algorithm="vectors", space=alone)
 
 
+def test_views_that_are_resized(alone):
+    """Whether at once or in a graph, it is their new memory that is written."""
+    A, out = view(numbers(1, BATCH, 2, 2), alone), view(np.zeros((BATCH, 2, 2)), alone)
+    graph = es.Graph(space=alone)
+    with graph:
+        batched.gemm(A, A, out=out, space=alone)
+    for number in (BATCH, 9):
+        es.resize(A, (number, 2, 2))
+        es.resize(out, (number, 2, 2))
+        values = numbers(number, number, 2, 2)
+        es.deep_copy(A, values)
+        taken(alone, batched.gemm, A, A, out=out)
+        assert close(fetch(out), values @ values)
+    es.deep_copy(out, 0.0)
+    graph.submit()
+    es.fence()
+    assert close(fetch(out)[:BATCH], (values @ values)[:BATCH])
+
+
 def test_memory_lives_as_long_as_its_view():
     A = view(numbers(1, BATCH, 3, 3), es.space("oracle"))
     flat = memory(A)
-    assert memory(A) is flat and flat.size == A.span
+    assert memory(A) is flat and flat.size == A.span and flat.data_ptr == A.data_ptr
     del A
     assert np.isnan(np.asarray(flat)).any()

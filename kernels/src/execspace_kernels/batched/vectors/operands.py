@@ -36,9 +36,12 @@ class Tiles(NamedTuple):
 
 
 def suits(space: es.ExecutionSpace, *views: es.View) -> bool:
-    """Whether all matrices lie in groups of one width, of one type, in memory of the host."""
+    """Whether all matrices lie in groups of one width, of one type, in memory of the host.
+
+    A graph that is recorded follows Views that are resized later, which memory does not.
+    """
     first = views[0].mapping
-    if not isinstance(first, Interleaved) or is_device(space):
+    if not isinstance(first, Interleaved) or is_device(space) or es.is_recorded():
         return False
     dtype = views[0].dtype
     if dtype not in _DTYPES or not _WIDTHS[0] <= first.width <= _WIDTHS[1]:
@@ -92,16 +95,16 @@ class _Array:
         }
 
 
-_KNOWN: dict[int, tuple[weakref.ref[es.View], es.View]] = {}
+_KNOWN: dict[int, tuple[weakref.ref[es.View], es.Allocation, es.View]] = {}
 
 
 def memory(view: es.View) -> es.View:
-    """The elements of a View in the order in which they lie, as long as it lives the same View."""
+    """The elements of a View in the order in which they lie: the same View until it is resized."""
     key = id(view)
     known = _KNOWN.get(key)
-    if known is not None and known[0]() is view:
-        return known[1]
+    if known is not None and known[0]() is view and known[1] is view.allocation:
+        return known[2]
     array: Any = np.asarray(_Array(view))
     found = es.view_of(array, label=view.label)
-    _KNOWN[key] = weakref.ref(view, lambda _: _KNOWN.pop(key, None)), found
+    _KNOWN[key] = weakref.ref(view, lambda _: _KNOWN.pop(key, None)), view.allocation, found
     return found
