@@ -20,7 +20,7 @@ help:
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make bench-latency  time launches, graphs, Views, copies and fences, beside other libraries"
 	@echo "make bench-graphs  time chains, a solver and two instances, one by one, as graphs, and fused"
-	@echo "make bench-batched time many small matrices against NumPy, SciPy and PyTorch"
+	@echo "make bench-batched time many small matrices against NumPy, LAPACK, C++ and PyTorch"
 	@echo "make bench-blas    time dense vectors and matrices against NumPy, SciPy, CuPy and PyTorch"
 	@echo "make bench-sparse  time products and sums of sparse matrices against SciPy, CuPy and PyTorch"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"

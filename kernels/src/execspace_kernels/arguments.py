@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MANY = 1024  # work items that run at once on a device; hosts have fewer
 _MOST = 2**63 - 1
-_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 _WITH_TEAMS: dict[type, bool] = {}
 Space = str | es.ExecutionSpace | None
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def indices(source: Any, what: str, space: Space = None) -> es.View:
             )
         source = es.array(found.astype(np.int64), space=space, label=what)
     view = as_view(source, what)
-    if view.rank != 1 or view.dtype not in _INDICES:
+    if view.rank != 1 or view.dtype not in INDICES:
         raise es.ViewError(
             f"{what}: View '{view.label}' has rank {view.rank} and dtype {view.dtype}; expected "
             f"rank 1 and int32 or int64."
@@ -105,7 +105,7 @@ def result(
     if isinstance(out, list | tuple):
         raise es.ViewError(f"{what}: out is a {type(out).__name__}; expected a View or an array.")
     view = as_view(out, f"{what}: out")
-    if view.size and _lie_at_one_place(view):
+    if view.layout == "stride" and view.size and _lie_at_one_place(view):
         raise es.ViewError(
             f"{what}: out is View '{view.label}', whose elements lie at one place, strides "
             f"{view.strides}; expected one place for each."
@@ -120,11 +120,11 @@ def result(
 
 
 def _lie_at_one_place(view: es.View) -> bool:
-    """Whether elements of a View may share memory, by its strides."""
+    """Whether elements of a View of layout "stride" may share memory."""
     reach = 1
     for stride, n in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True)):
         if n > 1 and stride < reach:
-            return view.layout == "stride"  # a layout of one's own has no strides
+            return True
         reach += stride * (n - 1)
     return False
 

@@ -10,6 +10,7 @@ import numpy as np
 import execspace as es
 
 from ..arguments import (
+    INDICES,
     as_view,
     check_apart,
     check_takes,
@@ -20,7 +21,7 @@ from ..arguments import (
 )
 from ..decisions import decided
 from ..errors import MatrixError
-from . import columns, eliminations, serial
+from . import columns, eliminations, serial, vectors
 from .products import on_triangles
 from .views import batch, check_square, check_writable, new, same_batch
 
@@ -66,7 +67,7 @@ def trtri(
     diag : {"N", "U"}
     info : View or array of int32 or int64, shape (batch,), optional
         Written, see below. Without it a new View of int32.
-    algorithm : {"auto", "serial", "columns"}
+    algorithm : {"auto", "serial", "columns", "vectors"}
     space : str or ExecutionSpace, optional
 
     Returns
@@ -87,8 +88,10 @@ def trtri(
     choice(diag, "trtri: diag", ("N", "U"))
     A, n, where, info = _in_place("trtri", A, True, info, space)
     by_columns = columns.fits(n, n, n)
-    chosen = _chosen("trtri", algorithm, "columns" if by_columns else None, where)
-    if chosen == "columns":
+    chosen = _chosen("trtri", algorithm, "columns" if by_columns else None, where, A)
+    if chosen == "vectors" and A.size:
+        vectors.invert(A, info, uplo, diag, where)
+    elif chosen == "columns":
         columns.triangle("invert", A, A, info, 1.0, "L", uplo, "N", diag, where)
     else:
         _each("trtri", where, A.shape[0], _trtri, A, info, uplo, diag)
@@ -110,9 +113,10 @@ def lu(
         Read and written. Matrices that need no pivots, such as diagonally dominant ones.
     info : View or array of int32 or int64, shape (batch,), optional
         Written, see below. Without it a new View of int32.
-    algorithm : {"auto", "serial", "registers", "rows"}
+    algorithm : {"auto", "serial", "registers", "rows", "vectors"}
         "serial": a work item for each matrix. "registers": the same, on devices, with the matrix in
-        registers. "rows": a team for each, whose threads have rows in registers.
+        registers. "rows": a team for each, whose threads have rows in registers. "vectors": on
+        hosts, a work item for each group of interleaved matrices, see `gemm`.
     space : str or ExecutionSpace, optional
 
     Returns
@@ -196,7 +200,7 @@ def potrf(
     uplo : {"L", "U"}
     info : View or array of int32 or int64, shape (batch,), optional
         Written, see below. Without it a new View of int32.
-    algorithm : {"auto", "serial", "registers"}
+    algorithm : {"auto", "serial", "registers", "vectors"}
     space : str or ExecutionSpace, optional
 
     Returns
@@ -259,6 +263,9 @@ def getrs(
     A, B = batch(A, "getrs: A"), batch(B, "getrs: B")
     where = _right_sides("getrs", A, B, space)
     p = _pivots("getrs", pivots, A, where, is_read=True)
+    if B.size and vectors.suits(where, A, B):
+        vectors.solve("getrs", A, p, p, B, mode, where)
+        return B
     es.parallel_for(
         es.MDRangePolicy((B.shape[0], B.shape[2]), space=where), _getrs, A, p, B, mode,
         label="batched getrs",
@@ -296,6 +303,9 @@ def gesv(
     A, B = batch(A, "gesv: A"), batch(B, "gesv: B")
     where = _right_sides("gesv", A, B, space)
     pivots, info = getrf(A, space=where)
+    if B.size and vectors.suits(where, A, B):
+        vectors.solve("gesv", A, pivots, info, B, "N", where)
+        return pivots, info
     es.parallel_for(
         es.MDRangePolicy((B.shape[0], B.shape[2]), space=where), _solve, A, pivots, info, B,
         label="batched gesv",
@@ -344,6 +354,9 @@ def inverse(
         check_takes("inverse", made, A.dtype)
         check_apart("inverse", made, A=A)
     pivots, info = getrf(A, space=where)
+    if A.size and vectors.suits(where, A, made):
+        vectors.solve("inverse", A, pivots, info, made, "N", where)
+        return made, info
     es.parallel_for(
         es.MDRangePolicy(A.shape[::2], space=where), _invert, A, pivots, info, made,
         label="batched inverse",
@@ -365,7 +378,7 @@ def _in_place(
         return A, int(A.shape[1]), where, found
     found = as_view(info, f"{what}: info")
     where = es.space_for(A, found, space=space)
-    if found.shape != A.shape[:1] or found.dtype.name not in ("int32", "int64"):
+    if found.shape != A.shape[:1] or found.dtype not in INDICES:
         raise es.ViewError(
             f"{what}: info is View '{found.label}' of {found.dtype} and shape {found.shape}; "
             f"expected int32 or int64 and {A.shape[:1]}."
@@ -394,7 +407,7 @@ def _pivots(
     if given is None:
         return es.View(shape, np.int32, label="pivots", space=space)
     found = as_view(given, f"{what}: pivots")
-    if found.shape != shape or found.dtype.name not in ("int32", "int64"):
+    if found.shape != shape or found.dtype not in INDICES:
         raise es.ViewError(
             f"{what}: pivots is View '{found.label}' of {found.dtype} and shape {found.shape}; "
             f"expected int32 or int64 and {shape}."
@@ -404,17 +417,22 @@ def _pivots(
     return found
 
 
-def _chosen(what: str, algorithm: str, on_devices: str | None, space: es.ExecutionSpace) -> str:
-    """ "serial", or what devices have for such matrices."""
-    known = ("auto", "serial", *((on_devices,) if on_devices else ()))
+def _chosen(
+    what: str, algorithm: str, on_devices: str | None, space: es.ExecutionSpace, A: es.View
+) -> str:
+    """ "serial", or what hosts or devices have for such matrices."""
+    on_hosts = "vectors" if vectors.suits(space, A) else None
+    known = ("auto", "serial", *filter(None, (on_devices, on_hosts)))
     choice(algorithm, f"{what}: algorithm", known)
     if algorithm != "auto":
-        if algorithm != "serial" and not has_teams(space):
+        if algorithm not in ("serial", "vectors") and not has_teams(space):
             raise MatrixError(
                 f"{what}: algorithm={algorithm!r}, but space '{space.name}' has no teams; expected "
                 f"'serial' or 'auto'."
             )
         chosen, why = algorithm, "it was asked for"
+    elif on_hosts:
+        chosen, why = on_hosts, vectors.WHY
     elif on_devices is None:
         chosen, why = "serial", "there is no other for such matrices"
     elif not is_device(space):
@@ -429,11 +447,13 @@ def _factors(
     what: str, A: es.View, pivots: es.View | None, info: es.View, uplo: str, algorithm: str,
     space: es.ExecutionSpace, by_work_items: Callable[[], None],
 ) -> None:  # fmt: skip
-    chosen = _chosen(what, algorithm, eliminations.way(what, A, space), space)
+    chosen = _chosen(what, algorithm, eliminations.way(what, A, space), space, A)
     if not A.shape[0]:
         return
-    if chosen == "serial":
+    if chosen == "serial" or not A.size:
         by_work_items()
+    elif chosen == "vectors":
+        vectors.factor(what, A, pivots, info, uplo, space)
     else:
         eliminations.factor(what, chosen, A, pivots, info, uplo, space)
 

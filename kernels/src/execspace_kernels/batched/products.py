@@ -22,13 +22,13 @@ from ..arguments import (
 )
 from ..decisions import decided
 from ..errors import MatrixError
-from . import columns, serial, team
+from . import columns, serial, team, vectors
 from .views import batch, check_square, check_writable, new, same_batch
 
 __all__ = ["gemm", "gemv", "trmm"]
 
 MODES = ("N", "T", "C", "H")
-ALGORITHMS = ("auto", "serial", "team", "columns")
+ALGORITHMS = ("auto", "serial", "team", "columns", "vectors")
 _FEW = 16  # rows or columns that a work item does by itself on a device
 _THREADS = 128  # of a team for a matrix
 
@@ -58,10 +58,13 @@ def gemm(
         Complex ones for complex `out` only.
     mode_a, mode_b : {"N", "T", "C", "H"}
         op(A) is A, its transpose, its conjugate, or the transpose of that.
-    algorithm : {"auto", "serial", "team", "columns"}
+    algorithm : {"auto", "serial", "team", "columns", "vectors"}
         "serial": a work item for each matrix, `batched.serial.gemm`. "team": a team for each,
         `batched.team.gemm`. "columns": A in scratch memory and each column of B in the registers of
-        a thread; up to 32 rows and columns. "auto" takes the last one on devices where it can.
+        a thread; up to 32 rows and columns. "vectors": a work item for each group of interleaved
+        matrices, with vectors whose lanes are these; on hosts, for float32 and float64, where A, B
+        and C have one `Interleaved` layout and dtype. "auto" takes the last two where it can:
+        "columns" on devices only.
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
 
@@ -81,8 +84,8 @@ def gemm(
 
     Notes
     -----
-    Asynchronous where the space is. Sums are in the order of k. Each shape up to 32 is compiled for
-    "columns" at its first call.
+    Asynchronous where the space is. Sums are in the order of k. Each shape is compiled at its first
+    call for "columns" and "vectors".
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/
     """
     choice(mode_a, "gemm: mode_a", MODES)
@@ -99,13 +102,17 @@ def gemm(
     used = (A, B) if out is None else (A, B, as_view(out, "gemm: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
-    dtype = _scaled(np.result_type(A.dtype, B.dtype), alpha, beta)
+    dtype = _scaled(_common(A, B), alpha, beta)
     C = _target("gemm", out, (number, m, n), dtype, where, A)
     if out is not None:
         check_apart("gemm", C, A=A, B=B)
     fits = columns.fits(m, k, n)
-    chosen = _chosen("gemm", algorithm, where, fits, max(m, n, k))
+    by_vectors = vectors.suits(where, A, B, C)
+    chosen = _chosen("gemm", algorithm, where, fits, max(m, n, k), by_vectors)
     if not C.size:
+        return C
+    if chosen == "vectors":
+        vectors.multiply(A, B, C, m, k, alpha, beta, mode_a, mode_b, where)
         return C
     if chosen == "columns":
         columns.multiply(A, B, C, m, k, alpha, beta, mode_a, mode_b, where)
@@ -157,7 +164,8 @@ def gemv(
 
     Notes
     -----
-    Asynchronous where the space is; a work item for each element of y.
+    Asynchronous where the space is; a work item for each element of y, or on hosts for each group
+    of interleaved matrices, where all dtypes are the same.
     """
     choice(mode, "gemv: mode", MODES)
     A, x = batch(A, "gemv: A"), batch(x, "gemv: x", 2)
@@ -168,10 +176,13 @@ def gemv(
     used = (A, x) if out is None else (A, x, as_view(out, "gemv: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
-    dtype = _scaled(np.result_type(A.dtype, x.dtype), alpha, beta)
+    dtype = _scaled(_common(A, x), alpha, beta)
     y = _target("gemv", out, (number, m), dtype, where, x)
     if out is not None:
         check_apart("gemv", y, A=A, x=x)
+    if vectors.suits(where, A) and A.dtype == x.dtype == y.dtype and y.size:
+        vectors.multiply_vectors(A, x, y, alpha, beta, mode, where)
+        return y
     es.parallel_for(
         es.MDRangePolicy((number, m), space=where), _gemv, A, x, y, alpha, beta, mode,
         label="batched gemv",
@@ -251,13 +262,16 @@ def on_triangles(
     check_apart(what, B, A=A)
     where = es.space_for(A, B, space=space)
     alpha = number_of(alpha, f"{what}: alpha")
-    check_takes(what, B, _scaled(np.result_type(A.dtype, B.dtype), alpha))
-    chosen = _chosen(what, algorithm, where, columns.fits(n, n, k), max(n, k))
+    check_takes(what, B, _scaled(_common(A, B), alpha))
+    by_vectors = vectors.suits(where, A, B)
+    chosen = _chosen(what, algorithm, where, columns.fits(n, n, k), max(n, k), by_vectors)
     if not B.size:
         return target
     args = A, B, alpha, side, uplo, mode, diag
-    if chosen == "columns":
-        act = "multiply" if what == "trmm" else "solve"
+    act = "multiply" if what == "trmm" else "solve"
+    if chosen == "vectors":
+        vectors.triangle(act, A, B, alpha, side, uplo, mode, diag, where)
+    elif chosen == "columns":
         columns.triangle(act, A, B, None, alpha, side, uplo, mode, diag, where)
     elif chosen == "team":
         kernel: Any = _trmm_by_team if what == "trmm" else _trsm_by_team
@@ -269,9 +283,16 @@ def on_triangles(
     return target
 
 
+def _common(A: es.View, B: es.View) -> np.dtype[Any]:
+    """The dtype of products of elements; NumPy takes its time, and mostly they are alike."""
+    return A.dtype if A.dtype == B.dtype else np.result_type(A.dtype, B.dtype)
+
+
 def _scaled(dtype: np.dtype[Any], *numbers: Any) -> np.dtype[Any]:
     """The dtype of multiples of elements."""
-    return np.result_type(dtype, np.complex64) if any(map(np.iscomplexobj, numbers)) else dtype
+    if any(isinstance(n, complex | np.complexfloating) for n in numbers):
+        return np.result_type(dtype, np.complex64)
+    return dtype
 
 
 def _target(
@@ -293,12 +314,19 @@ def _teams(number: int, space: es.ExecutionSpace) -> es.TeamPolicy:
     return es.TeamPolicy(number, size, space=space)
 
 
-def _chosen(what: str, algorithm: str, space: es.ExecutionSpace, fits: bool, largest: int) -> str:
+def _chosen(
+    what: str, algorithm: str, space: es.ExecutionSpace, fits: bool, largest: int, by_vectors: bool
+) -> str:
     """The algorithm; MatrixError for one that is not for this."""
     if algorithm == "columns" and not fits:
         raise MatrixError(
             f"{what}: algorithm='columns' is for up to 32 rows and columns, and at least 1, of "
             f"which not many more are for each column; expected 'serial', 'team' or 'auto'."
+        )
+    if algorithm == "vectors" and not by_vectors:
+        raise MatrixError(
+            f"{what}: algorithm='vectors' is for hosts, and for float32 or float64 in one layout "
+            f"'Interleaved' of 2 to 64 matrices; expected 'serial', 'team' or 'auto'."
         )
     if algorithm in ("team", "columns") and not has_teams(space):
         raise MatrixError(
@@ -307,6 +335,8 @@ def _chosen(what: str, algorithm: str, space: es.ExecutionSpace, fits: bool, lar
         )
     if algorithm != "auto":
         chosen, why = algorithm, "it was asked for"
+    elif by_vectors:
+        chosen, why = "vectors", vectors.WHY
     elif not is_device(space):
         chosen, why = "serial", f"space '{space.name}' runs few work items at once"
     elif fits:
