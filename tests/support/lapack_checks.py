@@ -20,7 +20,6 @@ MODES = {"N": lambda A: A, "T": lambda A: A.T, "H": lambda A: A.conj().T}
 _BLOCKS = {
     "lu": {"_SMALL": 4, "_PANEL": 3, "_COLUMNS": 2}, "cholesky": {"_SMALL": 4, "_BLOCK": 3},
     "triangular": {"_SMALL": 4, "_BLOCK": 3}, "qr": {"_SMALL": 4, "_PANEL": 3},
-    "updates": {"_ROWS": 2, "_COLUMNS": 3},
 }  # fmt: skip
 
 

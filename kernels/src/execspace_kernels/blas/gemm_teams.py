@@ -25,7 +25,7 @@ __all__ = ["multiply"]
 
 _PIECE = 16  # bytes that a thread loads at once
 _NEAR = 8  # columns of A in scratch memory, twice
-_GROUP = 8  # block rows that run side by side
+_GROUP = 16  # block rows that run side by side
 _ITEMS = 2048  # work items that one processor of a device runs at once
 
 
@@ -143,16 +143,18 @@ def _block(
                     f = e * (down * across) + t
                     r = f % (high * down) if beside_a == "left" else f // near
                     c = f // (high * down) if beside_a == "left" else f % near
-                    next_a[e] = 0
-                    if base + c < depth:
-                        next_a[e] = conjugate(kind(A[min(first + r, m - 1), base + c]), conj_a)
+                    i, k = min(first + r, m - 1), min(base + c, depth - 1)
+                    next_a[e] = conjugate(kind(A[i, k]), conj_a)
+                    if base + c >= depth:
+                        next_a[e] = 0
                 for e in range(near * wide // down):
                     f = e * (down * across) + t
                     r = f % near if beside_b == "left" else f // (wide * across)
                     c = f // near if beside_b == "left" else f % (wide * across)
-                    next_b[e] = 0
-                    if base + r < depth:
-                        next_b[e] = conjugate(kind(B[base + r, min(left + c, n - 1)]), conj_b)
+                    k, j = min(base + r, depth - 1), min(left + c, n - 1)
+                    next_b[e] = conjugate(kind(B[k, j]), conj_b)
+                    if base + r >= depth:
+                        next_b[e] = 0
         if s >= 0:
             now = s & 1
             x = es.local((2, high), kind)
@@ -169,8 +171,8 @@ def _block(
                 for v in range(wide):
                     j = q * pair + v % pair + v // pair * (pair * across)
                     y[(k + 1) % 2, v] = of_b[now, (k + 1) % near, j]
-                for u in range(high):
-                    for v in range(wide):
+                for v in range(wide):
+                    for u in range(high):
                         sums[u, v] += x[k % 2, u] * y[k % 2, v]
         if s + 1 < steps:
             then = (s + 1) & 1

@@ -15,6 +15,8 @@ from ..arguments import Space, choice, is_device
 from ..batched import serial
 from ..batched import team as of_team
 from ..blas.operands import check_apart, check_square
+from ..blas.rank_k import herk
+from ..blas.triangles import trsm
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
@@ -29,7 +31,6 @@ from .operands import (
     right_sides,
     shapes_of,
 )
-from .updates import herk, trsm
 
 __all__ = ["posv", "potrf", "potrs"]
 
@@ -207,8 +208,9 @@ def _factor(
         _factor_block(diagonal, info, first, space)
         if last < n:
             below = es.subview(L, (last, n), (first, last))
-            trsm(diagonal, below, side="R", mode="H", space=space)
-            herk(below, es.subview(L, (last, n), (last, n)), -1, 1, space=space)
+            trsm(diagonal, below, out=below, vendor=False, side="R", mode="H", space=space)
+            herk(below, out=es.subview(L, (last, n), (last, n)), alpha=-1, beta=1, vendor=False,
+                 space=space)  # fmt: skip
 
 
 def _factor_block(L: es.View, info: es.View, first: int, space: es.ExecutionSpace) -> None:
@@ -230,7 +232,7 @@ def _solve(
     decided("potrs", "blocks", f"there are more than {_SMALL} rows")
     X = B if info is None else copy_of(B, space)
     for mode in ("N", "H") if uplo == "L" else ("H", "N"):
-        trsm(A, X, uplo=uplo, mode=mode, space=space)
+        trsm(A, X, out=X, vendor=False, uplo=uplo, mode=mode, space=space)
     if info is not None:
         keep(B, X, info, space)
 

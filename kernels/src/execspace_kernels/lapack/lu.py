@@ -17,7 +17,9 @@ from ..arguments import Space, choice, is_device
 from ..batched import serial
 from ..batched.elements import magnitude, zero_of
 from ..batched.pivots import Largest
+from ..blas.gemm import gemm
 from ..blas.operands import check_apart, check_square, runs_along
+from ..blas.triangles import trsm
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
@@ -32,7 +34,6 @@ from .operands import (
     right_sides,
     shapes_of,
 )
-from .updates import gemm, trsm
 
 __all__ = ["gesv", "getrf", "getrs"]
 
@@ -223,9 +224,10 @@ def _factor(
         if last < n:
             right = es.subview(A, (first, last), (last, n))
             diagonal = es.subview(A, (first, last), (first, last))
-            trsm(diagonal, right, unit_diagonal=True, space=space)
+            trsm(diagonal, right, out=right, vendor=False, unit_diagonal=True, space=space)
             below = es.subview(A, (last, m), (first, last))
-            gemm(below, right, es.subview(A, (last, m), (last, n)), -1, 1, space=space)
+            gemm(below, right, out=es.subview(A, (last, m), (last, n)), alpha=-1, beta=1,
+                 vendor=False, space=space)  # fmt: skip
 
 
 def _factor_panel(
@@ -264,11 +266,11 @@ def _solve(
     X = B if info is None else copy_of(B, space)
     if mode == "N":
         _exchange(X, pivots, 0, space)
-        trsm(A, X, unit_diagonal=True, space=space)
-        trsm(A, X, uplo="U", space=space)
+        trsm(A, X, out=X, vendor=False, unit_diagonal=True, space=space)
+        trsm(A, X, out=X, vendor=False, uplo="U", space=space)
     else:
-        trsm(A, X, uplo="U", mode=mode, space=space)
-        trsm(A, X, mode=mode, unit_diagonal=True, space=space)
+        trsm(A, X, out=X, vendor=False, uplo="U", mode=mode, space=space)
+        trsm(A, X, out=X, vendor=False, mode=mode, unit_diagonal=True, space=space)
         _exchange(X, pivots, 0, space, "no")
     if info is not None:
         keep(B, X, info, space)

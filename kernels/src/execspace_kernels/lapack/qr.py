@@ -15,6 +15,7 @@ import execspace as es
 from ..arguments import Space, choice, result
 from ..batched import serial
 from ..blas.dot_gemm import dot_gemm
+from ..blas.gemm import gemm
 from ..blas.operands import cells, check_apart
 from ..decisions import decided
 from ..errors import MatrixError
@@ -29,7 +30,6 @@ from .operands import (
     tau_of,
 )
 from .reflectors import factor_panel
-from .updates import gemm
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 
@@ -279,9 +279,9 @@ class _Panel:
         """Multiply B by the product, or with mode "H" by its conjugate transpose, in place."""
         shape = self.T.shape[0], B.shape[1]
         parts, more = self._new(shape, B), self._new(shape, B)
-        gemm(self.V, B, parts, mode_a="H", space=self.space)
-        gemm(self.T, parts, more, mode_a=mode, space=self.space)
-        gemm(self.V, more, B, -1, 1, space=self.space)
+        gemm(self.V, B, out=parts, mode_a="H", vendor=False, space=self.space)
+        gemm(self.T, parts, out=more, mode_a=mode, vendor=False, space=self.space)
+        gemm(self.V, more, out=B, alpha=-1, beta=1, vendor=False, space=self.space)
 
 
 # -- kernels --------------------------------------------------------------------------------------

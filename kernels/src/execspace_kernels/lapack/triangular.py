@@ -17,11 +17,11 @@ from ..arguments import Space, choice, is_device
 from ..batched import serial
 from ..batched import team as of_team
 from ..blas.operands import check_square
+from ..blas.triangles import trsm
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
 from .operands import TRIANGLES, changed, check_bool, new_info, one_team, shapes_of
-from .updates import trsm
 
 __all__ = ["trtri"]
 
@@ -110,9 +110,10 @@ def _invert(L: es.View, info: es.View, is_unit: bool, space: es.ExecutionSpace) 
         diagonal = es.subview(X, (first, last), (first, last))
         if last < n:
             below = es.subview(X, (last, n), (first, last))
-            trsm(diagonal, below, alpha=-1, side="R", unit_diagonal=is_unit, space=space)
+            trsm(diagonal, below, out=below, alpha=-1, side="R", unit_diagonal=is_unit,
+                 vendor=False, space=space)  # fmt: skip
             rest = es.subview(X, (last, n), (last, n))
-            trsm(rest, below, unit_diagonal=is_unit, space=space)
+            trsm(rest, below, out=below, vendor=False, unit_diagonal=is_unit, space=space)
         _invert_block(diagonal, of_block, diag, space)
     keep(L, X, info, space, "L")
 
