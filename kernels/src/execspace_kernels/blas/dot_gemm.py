@@ -4,7 +4,7 @@ Rows are cut into slabs, whose products a second launch sums in their order. Alg
     teams: a team as wide as a warp copies some rows at a time to scratch memory, as they lie; the
     next ones come to registers meanwhile. Its threads keep tiles of C in registers; where there are
     more threads than tiles, they share out the rows. So A and B are read once for each 32 columns
-    of the other.
+    of the other. For A^T A there is `gram`.
     tiles: a work item goes through a slab tile by tile, for hosts and where there are no teams.
 """
 
@@ -31,6 +31,7 @@ from ..decisions import decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor
 from .elements import conjugate
+from .gram import most_columns, slabs_of_gram
 from .operands import (
     check_apart,
     check_numbers,
@@ -202,9 +203,12 @@ def _by_teams(
 ) -> es.View:
     """The products of slabs, of shape (k n, slabs), by teams."""
     (m, k), n = A.shape, B.shape[1]
+    if k and is_same(A, B) and k <= most_columns(space, kind):
+        return slabs_of_gram(
+            A, lambda elements, slabs: _parts(elements, slabs, kind, space), kind, space, conj
+        )
     tiles = _tiles(k, n, kind, min(_THREADS, largest_team(space)))
     height, width = tiles.high * tiles.down, tiles.wide * tiles.across
-    is_one = is_same(A, B) and height == width and height >= k
     threads = tiles.down * tiles.across * tiles.groups
     ahead = max(1, _AHEAD // kind.itemsize) * threads // max(height, width)
     near = 1 << (max(tiles.groups, min(ahead, _MOST_NEAR)).bit_length() - 1)
@@ -215,9 +219,8 @@ def _by_teams(
     if k and n:
         es.parallel_for(
             es.TeamPolicy(slabs * blocks, threads, space=space), _slab_of_team, A, B, parts,
-            kind.type, *tiles, near, 1 if is_one else near, -(-near * height // threads),
-            1 if is_one else -(-near * width // threads), span, slabs, runs_along(A),
-            runs_along(B), "yes" if is_one else "no", conj, label="dot_gemm teams",
+            kind.type, *tiles, near, -(-near * height // threads), -(-near * width // threads),
+            span, slabs, runs_along(A), runs_along(B), conj, label="dot_gemm teams",
         )  # fmt: skip
     return parts
 
@@ -265,13 +268,13 @@ def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.Executi
 
 def _slab_of_team(
     team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: static,
-    across: static, groups: static, near: static, near_of_b: static, each_a: static,
-    each_b: static, span: Any, slabs: Any, beside_a: Any, beside_b: Any, one: Any, conj: Any,
+    across: static, groups: static, near: static, each_a: static, each_b: static, span: Any,
+    slabs: Any, beside_a: Any, beside_b: Any, conj: Any,
 ) -> None:  # fmt: skip
     m, k, n = A.extent(0), A.extent(1), B.extent(1)
     # Rows are longer by one element, so that those of a column are in different banks.
     rows_of_a = team.scratch((near, high * down + 1), kind)
-    rows_of_b = team.scratch((near_of_b, wide * across + 1), kind)
+    rows_of_b = team.scratch((near, wide * across + 1), kind)
     found = team.scratch(team.team_size, kind)
     t = team.team_rank
     slab = team.league_rank % slabs
@@ -301,14 +304,13 @@ def _slab_of_team(
                         rows_of_a[f % near, f // near] = next_a[e]
                     else:
                         rows_of_a[f // (high * down), f % (high * down)] = next_a[e]
-            if one == "no":
-                for e in range(each_b):
-                    f = e * (down * across * groups) + t
-                    if f < near * wide * across:
-                        if beside_b == "left":
-                            rows_of_b[f % near, f // near] = next_b[e]
-                        else:
-                            rows_of_b[f // (wide * across), f % (wide * across)] = next_b[e]
+            for e in range(each_b):
+                f = e * (down * across * groups) + t
+                if f < near * wide * across:
+                    if beside_b == "left":
+                        rows_of_b[f % near, f // near] = next_b[e]
+                    else:
+                        rows_of_b[f // (wide * across), f % (wide * across)] = next_b[e]
         team.barrier()
         if s < steps:
             for e in range(each_a):
@@ -318,14 +320,13 @@ def _slab_of_team(
                 next_a[e] = A[min(r, m - 1), min(c, k - 1)]
                 if r >= end or c >= k:
                     next_a[e] = 0
-            if one == "no":
-                for e in range(each_b):
-                    f = e * (down * across * groups) + t
-                    r = first + (f % near if beside_b == "left" else f // (wide * across))
-                    c = b + (f // near if beside_b == "left" else f % (wide * across))
-                    next_b[e] = B[min(r, m - 1), min(c, n - 1)]
-                    if r >= end or c >= n:
-                        next_b[e] = 0
+            for e in range(each_b):
+                f = e * (down * across * groups) + t
+                r = first + (f % near if beside_b == "left" else f // (wide * across))
+                c = b + (f // near if beside_b == "left" else f % (wide * across))
+                next_b[e] = B[min(r, m - 1), min(c, n - 1)]
+                if r >= end or c >= n:
+                    next_b[e] = 0
         if s > 0:
             for r in range(group, near, groups):
                 left = es.local(high, kind)
@@ -333,10 +334,7 @@ def _slab_of_team(
                 for u in range(high):
                     left[u] = conjugate(rows_of_a[r, p + u * down], conj)
                 for v in range(wide):
-                    if one == "yes":
-                        right[v] = rows_of_a[r, q + v * across]
-                    else:
-                        right[v] = rows_of_b[r, q + v * across]
+                    right[v] = rows_of_b[r, q + v * across]
                 for u in range(high):
                     for v in range(wide):
                         sums[u, v] += left[u] * right[v]

@@ -1,8 +1,9 @@
 """nrm2 and its square, which over- and underflow only where the result does.
 
 Of what is summed in a wider type, such as float32, squares cannot overflow. Of others a first pass
-sums squares as they are; if that was no good, or where the host cannot look, there are three sums,
-of squares of large elements that are scaled down, of small ones that are scaled up, and of others:
+sums squares as they are; if that was no good, which work items look at where the host does not
+wait, and for columns with `out=`, there are three sums, of squares of large elements that are
+scaled down, of small ones that are scaled up, and of others:
 J. L. Blue, "A portable Fortran program to find the Euclidean norm of a vector", ACM TOMS 4 (1978),
 with the constants of Anderson, "Algorithm 978", ACM TOMS 44 (2017).
 """
@@ -27,6 +28,7 @@ from .terms import sum_of_numbers
 __all__ = ["nrm2", "nrm2_squared"]
 
 _WIDTH = 8  # columns that a work item of a host takes at once at most
+_SLABS, _EACH = 32, 4  # work items of a second pass at least; and of how many there may be
 
 
 class _Limits(NamedTuple):
@@ -109,7 +111,7 @@ def nrm2(x: Any, out: Any = None, *, vendor: bool | None = None, space: Space = 
     -----
     Blocks without `out`, and is asynchronous where the space is with it. It is infinite if an
     element is, and NaN if one is NaN, as in NumPy; else it over- or underflows only if the norm
-    does. Without `out` a vector is read twice if the sum of its squares is infinite or tiny.
+    does. A vector is read twice if the sum of its squares is infinite or tiny.
 
     Blue, "A portable Fortran program to find the Euclidean norm of a vector", ACM TOMS 4 (1978).
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/blas/blas1_nrm2.html
@@ -187,25 +189,30 @@ def _of_vector(
         total = reduce_vector("nrm2", "square", "sum", x, None, wide, space, None)
         if is_safe or math.isnan(total) or limits.enough < total < math.inf:
             return math.sqrt(total)
-        large, medium, small = _three_sums(x, wide, limits, space, None)
+        large, medium, small = _three_sums(x, wide, limits, space)
         return float(_of_three(large, medium, small, *limits))
+    total = es.View((), wide, label="nrm2", space=space, initialize=False)
+    reduce_vector("nrm2", "square", "sum", x, None, wide, space, total)
     if is_safe:
-        total = es.View((), wide, label="nrm2", space=space, initialize=False)
-        reduce_vector("nrm2", "square", "sum", x, None, wide, space, total)
         es.parallel_for(one, _store_root, total, target, label="nrm2, root")
         return target
+    # Nothing is read once more where the sum is of use, which only the device knows.
     sums = es.View((3, 1), wide, label="nrm2", space=space, initialize=False)
-    _three_sums(x, wide, limits, space, tuple(es.subview(sums, q, 0) for q in range(3)))
-    es.parallel_for(one, _store_of_three, sums, target, *limits, label="nrm2, root")
+    slabs = min(x.shape[0], max(_SLABS, space.concurrency // _EACH))
+    each = sum_of_numbers(wide)
+    es.parallel_reduce(
+        es.RangePolicy(slabs, space=space), _three_of_slab, x, total, slabs, wide.type, *limits,
+        reducer=(each, each, each), out=tuple(es.subview(sums, q, 0) for q in range(3)),
+        label="nrm2 scaled",
+    )  # fmt: skip
+    es.parallel_for(one, _store_of_vector, total, sums, target, *limits, label="nrm2, root")
     return target
 
 
-def _three_sums(
-    x: es.View, wide: np.dtype[Any], limits: _Limits, space: es.ExecutionSpace, out: Any
-) -> Any:
+def _three_sums(x: es.View, wide: np.dtype[Any], limits: _Limits, space: es.ExecutionSpace) -> Any:
     every, each = es.RangePolicy(x.shape[0], space=space), sum_of_numbers(wide)
     return es.parallel_reduce(every, _three_of, x, wide.type, *limits[:4],
-                              reducer=(each, each, each), out=out, label="nrm2 scaled")  # fmt: skip
+                              reducer=(each, each, each), label="nrm2 scaled")  # fmt: skip
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -258,6 +265,38 @@ def _three_of(
 
 def _store_root(i: int, total: Any, out: Any) -> None:
     out[()] = math.sqrt(total[()])
+
+
+@es.function
+def _is_of_use(total: Any, enough: Any) -> Any:
+    """Whether no square in a sum has over- or underflowed: or it is NaN, which it stays."""
+    return total != total or (total > enough and total < math.inf)
+
+
+def _three_of_slab(
+    s: int, x: Any, plain: Any, slabs: Any, kind: Any, large: Any, small: Any, down: Any, up: Any,
+    enough: Any,
+) -> Any:  # fmt: skip
+    a = kind(0)
+    b = kind(0)
+    c = kind(0)
+    if not _is_of_use(plain[()], enough):
+        for i in range(s, x.extent(0), slabs):
+            p, q, r = _three(x, i, 0, kind, large, small, down, up)
+            a += p
+            b += q
+            c += r
+    return a, b, c
+
+
+def _store_of_vector(
+    i: int, plain: Any, sums: Any, out: Any, large: Any, small: Any, down: Any, up: Any, enough: Any
+) -> None:  # fmt: skip
+    total = plain[()]
+    if _is_of_use(total, enough):
+        out[()] = math.sqrt(total)
+    else:
+        out[()] = _of_three(sums[0, 0], sums[1, 0], sums[2, 0], large, small, down, up, enough)
 
 
 def _store_of_three(
