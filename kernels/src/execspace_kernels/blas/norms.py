@@ -17,18 +17,18 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, check_not_recorded, static
+from ..arguments import MANY, Space, check_not_recorded, is_device, static
 from ..vendors import chosen_vendor
 from .columns import join_parts, reduce_columns, slabs_of
 from .elements import at
-from .operands import real_of, shapes_of, wide_dtype
+from .operands import real_of, shapes_of, teams, wide_dtype
 from .reductions import numbers, reduce_vector, reduced, space_of, target_of
 from .terms import sum_of_numbers
 
 __all__ = ["nrm2", "nrm2_squared"]
 
 _WIDTH = 8  # columns that a work item of a host takes at once at most
-_SLABS, _EACH = 32, 4  # work items of a second pass at least; and of how many there may be
+_SLABS, _EACH = 32, 4  # work items of a second pass on hosts; on devices one for so many that run
 
 
 class _Limits(NamedTuple):
@@ -197,15 +197,19 @@ def _of_vector(
         es.parallel_for(one, _store_root, total, target, label="nrm2, root")
         return target
     # Nothing is read once more where the sum is of use, which only the device knows.
-    sums = es.View((3, 1), wide, label="nrm2", space=space, initialize=False)
-    slabs = min(x.shape[0], max(_SLABS, space.concurrency // _EACH))
-    each = sum_of_numbers(wide)
-    es.parallel_reduce(
-        es.RangePolicy(slabs, space=space), _three_of_slab, x, total, slabs, wide.type, *limits,
-        reducer=(each, each, each), out=tuple(es.subview(sums, q, 0) for q in range(3)),
+    slabs = _SLABS if space.concurrency <= MANY else space.concurrency // _EACH
+    parts = es.View((3, slabs), wide, label="parts", space=space, layout="right", initialize=False)
+    es.parallel_for(
+        es.RangePolicy(slabs, space=space), _three_of_slab, x, total, parts, wide.type, *limits,
         label="nrm2 scaled",
     )  # fmt: skip
-    es.parallel_for(one, _store_of_vector, total, sums, target, *limits, label="nrm2, root")
+    if is_device(space):
+        es.parallel_for(
+            teams(1, slabs, space), _store_by_team, total, parts, target, wide.type, *limits,
+            label="nrm2, root",
+        )  # fmt: skip
+    else:
+        es.parallel_for(one, _store_by_one, total, parts, target, *limits, label="nrm2, root")
     return target
 
 
@@ -274,29 +278,55 @@ def _is_of_use(total: Any, enough: Any) -> Any:
 
 
 def _three_of_slab(
-    s: int, x: Any, plain: Any, slabs: Any, kind: Any, large: Any, small: Any, down: Any, up: Any,
+    s: int, x: Any, plain: Any, parts: Any, kind: Any, large: Any, small: Any, down: Any, up: Any,
     enough: Any,
-) -> Any:  # fmt: skip
-    a = kind(0)
-    b = kind(0)
-    c = kind(0)
+) -> None:  # fmt: skip
     if not _is_of_use(plain[()], enough):
-        for i in range(s, x.extent(0), slabs):
+        a = kind(0)
+        b = kind(0)
+        c = kind(0)
+        for i in range(s, x.extent(0), parts.extent(1)):
             p, q, r = _three(x, i, 0, kind, large, small, down, up)
             a += p
             b += q
             c += r
-    return a, b, c
+        parts[0, s] = a
+        parts[1, s] = b
+        parts[2, s] = c
 
 
-def _store_of_vector(
-    i: int, plain: Any, sums: Any, out: Any, large: Any, small: Any, down: Any, up: Any, enough: Any
+def _store_by_one(
+    i: int, plain: Any, parts: Any, out: Any, large: Any, small: Any, down: Any, up: Any,
+    enough: Any,
 ) -> None:  # fmt: skip
     total = plain[()]
     if _is_of_use(total, enough):
         out[()] = math.sqrt(total)
     else:
-        out[()] = _of_three(sums[0, 0], sums[1, 0], sums[2, 0], large, small, down, up, enough)
+        a, b, c = parts[0, 0], parts[1, 0], parts[2, 0]
+        for s in range(1, parts.extent(1)):
+            a += parts[0, s]
+            b += parts[1, s]
+            c += parts[2, s]
+        out[()] = _of_three(a, b, c, large, small, down, up, enough)
+
+
+def _store_by_team(
+    team: Any, plain: Any, parts: Any, out: Any, kind: Any, large: Any, small: Any, down: Any,
+    up: Any, enough: Any,
+) -> None:  # fmt: skip
+    total = plain[()]
+    slabs = 0 if _is_of_use(total, enough) else parts.extent(1)
+    a, b, c = es.parallel_reduce(
+        es.TeamVectorRange(team, slabs),
+        lambda s: (parts[0, s], parts[1, s], parts[2, s]),
+        reducer=(es.Sum(dtype=kind), es.Sum(dtype=kind), es.Sum(dtype=kind)),
+    )
+    if es.single(es.PerTeam(team)):
+        if slabs == 0:
+            out[()] = math.sqrt(total)
+        else:
+            out[()] = _of_three(a, b, c, large, small, down, up, enough)
 
 
 def _store_of_three(
