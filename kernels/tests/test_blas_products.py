@@ -15,13 +15,16 @@ MODES = {
     "N": lambda A: A, "T": lambda A: A.T, "C": lambda A: A.conj(), "H": lambda A: A.conj().T,
 }  # fmt: skip
 PIECES = {"_SPAN": 5, "_TILE": 8}
-NEAR = {"_AHEAD": 16, "_MOST_NEAR": 5, "_ROWS": 7, "_BLOCK": 8, "_FEW": 2}
+SMALL = {
+    "products": PIECES, "dot_gemm": {"_ROWS": 7, "_FEW": 2},
+    "dot_gemm_teams": {"_BLOCK": 8, "_BYTES": 300},
+}  # fmt: skip
 
 
 @pytest.fixture(params=["as it is", "in pieces", "device", "device in pieces"])
 def form(request, space, monkeypatch):
     """Which form of the kernels runs."""
-    small = {"products": PIECES, "dot_gemm": NEAR} if "pieces" in request.param else {}
+    small = SMALL if "pieces" in request.param else {}
     set_limits(monkeypatch, as_a_device="device" in request.param, **small)
     return request.param
 

@@ -12,8 +12,8 @@ import execspace as es
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 LAYOUTS = ("right", "left", "strided")
 DEVICE_FORMS = (
-    "operands", "columns", "products", "updates", "triangular", "dot_gemm", "matrix_products",
-    "gemm_panels", "gemm_teams", "triangles",
+    "operands", "columns", "products", "updates", "triangular", "dot_gemm", "dot_gemm_teams",
+    "matrix_products", "gemm_panels", "gemm_teams", "triangles",
 )  # fmt: skip
 
 

@@ -1,16 +1,13 @@
 """dot_gemm: C = beta C + alpha A^T B for matrices of few columns and very many rows.
 
 Rows are cut into slabs, whose products a second launch sums in their order. Algorithms
-    teams: a team as wide as a warp copies some rows at a time to scratch memory, as they lie; the
-    next ones come to registers meanwhile. Its threads keep tiles of C in registers; where there are
-    more threads than tiles, they share out the rows. So A and B are read once for each 32 columns
-    of the other. For A^T A there is `gram`.
+    teams: see `dot_gemm_teams`.
     tiles: a work item goes through a slab tile by tile, for hosts and where there are no teams.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +19,6 @@ from ..arguments import (
     as_view,
     choice,
     has_teams,
-    largest_team,
     number_of,
     result,
     static,
@@ -30,17 +26,15 @@ from ..arguments import (
 from ..decisions import decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor
+from . import dot_gemm_teams
 from .elements import conjugate
-from .gram import most_columns, slabs_of_gram
 from .operands import (
     check_apart,
     check_numbers,
     check_stores,
     factor,
-    is_same,
     operand,
     product_dtype,
-    runs_along,
     scaled_dtype,
     shapes_of,
     teams,
@@ -49,26 +43,11 @@ from .operands import (
 __all__ = ["dot_gemm"]
 
 ALGORITHMS = ("auto", "teams", "tiles")
-_THREADS = 32  # of a team
-_BLOCK = 64  # columns whose tiles one team has at most
-_AHEAD = 128  # bytes of a matrix that a thread has read ahead
-_MOST_NEAR = 512  # rows in scratch memory
 _EACH = 256  # work items that a device runs at once, for each slab
 _SLABS = 32  # of a host
 _TILE = 4  # columns of A, and of B, that a work item of a host has in registers
 _ROWS = 256  # that a host goes through tile by tile
 _FEW = 64  # slabs that one work item sums
-
-
-class _Tiles(NamedTuple):
-    """A thread has `high` columns of A and `wide` ones of B; `down` and `across` threads have a
-    block of C, and `groups` of these share out the rows."""
-
-    high: int
-    wide: int
-    down: int
-    across: int
-    groups: int
 
 
 def dot_gemm(
@@ -157,7 +136,7 @@ def dot_gemm(
         library.dot_gemm(left, right, C, alpha, beta, mode)
         return C
     conj = "yes" if mode == "H" and left.dtype.kind == "c" else "no"
-    parts = (_by_teams if _takes_teams(algorithm, where) else _by_tiles)(
+    parts = (dot_gemm_teams.multiply if _takes_teams(algorithm, where) else _by_tiles)(
         left, right, kind, where, conj
     )
     _joined(parts, C, alpha, beta, where)
@@ -182,47 +161,6 @@ def _takes_teams(algorithm: str, space: es.ExecutionSpace) -> bool:
         return False
     decided("dot_gemm", "teams", f"space '{space.name}' runs many work items at once")
     return True
-
-
-def _tiles(k: int, n: int, kind: np.dtype[Any], most: int) -> _Tiles:
-    """What threads have of C; at most so many of them in a team."""
-    high, wide = 1, 1
-    most_high = 4 if kind.kind == "c" else 8
-    while high < min(k, most_high):
-        high *= 2
-    while wide < min(n, 4):
-        wide *= 2
-    down, across = (max(-(-min(c, _BLOCK) // t), 1) for c, t in ((k, high), (n, wide)))
-    while down * across > most:
-        down, across = (max(v // 2, 1) for v in (down, across))
-    return _Tiles(high, wide, down, across, max(most // (down * across), 1))
-
-
-def _by_teams(
-    A: es.View, B: es.View, kind: np.dtype[Any], space: es.ExecutionSpace, conj: str
-) -> es.View:
-    """The products of slabs, of shape (k n, slabs), by teams."""
-    (m, k), n = A.shape, B.shape[1]
-    if k and is_same(A, B) and k <= most_columns(space, kind):
-        return slabs_of_gram(
-            A, lambda elements, slabs: _parts(elements, slabs, kind, space), kind, space, conj
-        )
-    tiles = _tiles(k, n, kind, min(_THREADS, largest_team(space)))
-    height, width = tiles.high * tiles.down, tiles.wide * tiles.across
-    threads = tiles.down * tiles.across * tiles.groups
-    ahead = max(1, _AHEAD // kind.itemsize) * threads // max(height, width)
-    near = 1 << (max(tiles.groups, min(ahead, _MOST_NEAR)).bit_length() - 1)
-    blocks = -(-k // height) * -(-n // width)
-    slabs = max(1, min(-(-space.concurrency // _EACH) // max(blocks, 1), -(-m // near)))
-    span = -(-m // slabs)
-    parts = _parts(k * n, slabs, kind, space)
-    if k and n:
-        es.parallel_for(
-            es.TeamPolicy(slabs * blocks, threads, space=space), _slab_of_team, A, B, parts,
-            kind.type, *tiles, near, -(-near * height // threads), -(-near * width // threads),
-            span, slabs, runs_along(A), runs_along(B), conj, label="dot_gemm teams",
-        )  # fmt: skip
-    return parts
 
 
 def _by_tiles(
@@ -264,94 +202,6 @@ def _joined(parts: es.View, C: es.View, alpha: Any, beta: Any, space: es.Executi
 
 
 # -- kernels --------------------------------------------------------------------------------------
-
-
-def _slab_of_team(
-    team: Any, A: Any, B: Any, parts: Any, kind: Any, high: static, wide: static, down: static,
-    across: static, groups: static, near: static, each_a: static, each_b: static, span: Any,
-    slabs: Any, beside_a: Any, beside_b: Any, conj: Any,
-) -> None:  # fmt: skip
-    m, k, n = A.extent(0), A.extent(1), B.extent(1)
-    # Rows are longer by one element, so that those of a column are in different banks.
-    rows_of_a = team.scratch((near, high * down + 1), kind)
-    rows_of_b = team.scratch((near, wide * across + 1), kind)
-    found = team.scratch(team.team_size, kind)
-    t = team.team_rank
-    slab = team.league_rank % slabs
-    block = team.league_rank // slabs
-    blocks = (k + high * down - 1) // (high * down)
-    a = block % blocks * (high * down)
-    b = block // blocks * (wide * across)
-    # Threads next to each other have columns next to each other.
-    tile = t % (down * across)
-    group = t // (down * across)
-    p = tile % down
-    q = tile // down
-    sums = es.local((high, wide), kind)
-    next_a = es.local(each_a, kind)
-    next_b = es.local(each_b, kind)
-    begin = slab * span
-    end = min(begin + span, m)
-    steps = (max(end - begin, 0) + near - 1) // near
-    for s in range(steps + 1):
-        # Rows go to scratch memory, and are multiplied while the next ones come to registers.
-        first = begin + s * near
-        if s > 0:
-            for e in range(each_a):
-                f = e * (down * across * groups) + t
-                if f < near * high * down:
-                    if beside_a == "left":
-                        rows_of_a[f % near, f // near] = next_a[e]
-                    else:
-                        rows_of_a[f // (high * down), f % (high * down)] = next_a[e]
-            for e in range(each_b):
-                f = e * (down * across * groups) + t
-                if f < near * wide * across:
-                    if beside_b == "left":
-                        rows_of_b[f % near, f // near] = next_b[e]
-                    else:
-                        rows_of_b[f // (wide * across), f % (wide * across)] = next_b[e]
-        team.barrier()
-        if s < steps:
-            for e in range(each_a):
-                f = e * (down * across * groups) + t
-                r = first + (f % near if beside_a == "left" else f // (high * down))
-                c = a + (f // near if beside_a == "left" else f % (high * down))
-                next_a[e] = A[min(r, m - 1), min(c, k - 1)]
-                if r >= end or c >= k:
-                    next_a[e] = 0
-            for e in range(each_b):
-                f = e * (down * across * groups) + t
-                r = first + (f % near if beside_b == "left" else f // (wide * across))
-                c = b + (f // near if beside_b == "left" else f % (wide * across))
-                next_b[e] = B[min(r, m - 1), min(c, n - 1)]
-                if r >= end or c >= n:
-                    next_b[e] = 0
-        if s > 0:
-            for r in range(group, near, groups):
-                left = es.local(high, kind)
-                right = es.local(wide, kind)
-                for u in range(high):
-                    left[u] = conjugate(rows_of_a[r, p + u * down], conj)
-                for v in range(wide):
-                    right[v] = rows_of_b[r, q + v * across]
-                for u in range(high):
-                    for v in range(wide):
-                        sums[u, v] += left[u] * right[v]
-        team.barrier()
-    for u in range(high):
-        for v in range(wide):
-            found[t] = sums[u, v]
-            team.barrier()
-            if group == 0:
-                total = found[tile]
-                for g in range(1, groups):
-                    total += found[g * (down * across) + tile]
-                i = a + p + u * down
-                j = b + q + v * across
-                if i < k and j < n:
-                    parts[i * n + j, slab] = total
-            team.barrier()
 
 
 def _slab_by_tiles(
