@@ -29,10 +29,13 @@ def vendor(request, space, monkeypatch):
         monkeypatch.setitem(vendors._VENDORS, id(space), (space, found))
         return found
     found = vendors.vendor_of(space)
-    A, w = es.ones((3, 3), space=space), es.ones(3, space=space)
-    if found is None or found.refusal("eigh", A, w, None, "L") is not None:
+    if found is None or found.refusal("eigh", *matrix_and_values(space)) is not None:
         pytest.skip("no library for this space")
     return found
+
+
+def matrix_and_values(space):
+    return es.ones((3, 3), space=space), es.ones(3, space=space), None, "L"
 
 
 def asked(function, *args, **options):
