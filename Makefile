@@ -6,7 +6,7 @@ MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plu
 	-e plugins/cuda -e plugins/hip -e tools -e kernels -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
-	bench-blas bench-batched bench-sparse interop clean help
+	bench-blas bench-matrices bench-lapack bench-batched bench-sparse interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -105,6 +105,14 @@ bench-batched: $(VENV)/ready
 # For example: make bench-blas BLAS="--space openmp --only gemv --json blas.json"
 bench-blas: $(VENV)/ready
 	$(BIN)/python -m benchmarks.blas.run $(BLAS)
+
+# For example: make bench-matrices MATRICES="--space openmp --only gemm --json matrices.json"
+bench-matrices: $(VENV)/ready
+	$(BIN)/python -m benchmarks.blas.matrices $(MATRICES)
+
+# For example: make bench-lapack LAPACK="--space openmp --only getrf --json lapack.json"
+bench-lapack: $(VENV)/ready
+	$(BIN)/python -m benchmarks.lapack.run $(LAPACK)
 
 clean:
 	rm -rf $(VENV)

@@ -69,7 +69,7 @@ def ours_of(
     return found
 
 
-def _peers(space: es.ExecutionSpace) -> dict[str, Any]:
+def peers(space: es.ExecutionSpace) -> dict[str, Any]:
     """Libraries with what takes an array of ours to them, and what waits for them."""
     name = space.name.partition(":")[0]
     if name == "cuda":
@@ -102,7 +102,7 @@ def with_peers(
     """Calls of libraries, which return what is compared or None for the last array."""
 
     def make(who: str) -> Contestant:
-        lib, arrays, wait = _peers(space)[who](*views)
+        lib, arrays, wait = peers(space)[who](*views)
         call = partial(calls.get(who, calls.get("", lambda *_: None)), lib, *arrays)
 
         def fetch() -> Any:
@@ -114,5 +114,5 @@ def with_peers(
 
         return contestant(who, call, wait, fetch, expected)
 
-    who = [name for name in _peers(space) if name in calls or "" in calls]
+    who = [name for name in peers(space) if name in calls or "" in calls]
     return ours | {name: partial(make, name) for name in who}

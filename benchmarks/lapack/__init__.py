@@ -1,0 +1,1 @@
+"""Factors of dense matrices, beside SciPy on hosts, CuPy and PyTorch on CUDA."""
