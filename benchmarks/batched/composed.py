@@ -1,0 +1,140 @@
+"""Systems of small matrices: factors and solves in one launch, beside a launch for each.
+
+    python -m benchmarks.batched.composed [--space NAME ...] [--json FILE]
+
+Each work item factors its matrix and solves with it, within registers; or stores the factors, which
+the second launch reads; and PyTorch's solve_ex on CUDA.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import execspace as es
+from benchmarks.common.optional import library
+from benchmarks.common.report import Results, report
+from benchmarks.common.turns import Contestant, Maker, over, take_turns
+from execspace_kernels import batched
+
+SIZES = (3, 4, 5, 8, 10, 15, 16)
+BATCH = {"device": 163840, "host": 16384}
+DEVICES = ("cuda", "hip", "opencl")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write a file if asked to; 1 if execspace failed or was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    usable = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
+    add = parser.add_argument
+    add("--space", action="append", help=f"a space to measure ({usable})")
+    add("--sizes", type=int, nargs="+", default=SIZES, help=f"rows of matrices {SIZES}")
+    add("--layout", choices=("right", "left"), default="left", help="(left)")
+    add("--rounds", type=int, default=9, help="turns of each (9)")
+    add("--quick", action="store_true", help="few matrices, to see whether it runs")
+    add("--json", metavar="FILE", type=Path, help="write all results to a file")
+    options = parser.parse_args(arguments)
+    results: Results = {}
+    for name in options.space or usable:
+        space = es.space(name)
+        batch = BATCH["device" if name.partition(":")[0] in DEVICES else "host"]
+        for n in options.sizes:
+            makers = _makers(space, 50 if options.quick else batch, n, options.layout)
+            found = take_turns(makers, options.rounds, calls=5, peers=["PyTorch"])
+            case = f"{n} rows"
+            results.setdefault(name, {})[case] = found
+            Console().print(_table(f"{name}: {case}, layout {options.layout}", found))
+    return report(results, options.json, layout=options.layout)
+
+
+def _makers(space: es.ExecutionSpace, batch: int, n: int, layout: str) -> Mapping[str, Maker]:
+    rng = np.random.default_rng(1)
+    values, right = rng.random((batch, n, n)) + n * np.eye(n), rng.random((batch, n))
+    A, F = (es.View((batch, n, n), layout=layout, space=space) for _ in "AF")
+    b, x = (es.View((batch, n), layout=layout, space=space) for _ in "bx")
+    es.deep_copy(A, values)
+    es.deep_copy(b, right)
+    every = es.RangePolicy(batch, space=space)
+
+    def together() -> None:
+        es.parallel_for(every, _both, A, b, x, n)
+
+    def apart() -> None:
+        es.parallel_for(every, _factor, A, F, n)
+        es.parallel_for(every, _solve, F, b, x, n)
+
+    def contestant(name: str, call: Callable[[], Any]) -> Contestant:
+        def check() -> None:
+            call()
+            found = x.to_numpy()
+            assert np.allclose(np.einsum("bij,bj->bi", values, found), right), "wrong"
+
+        return Contestant(name, call, space.fence, check)
+
+    makers: dict[str, Maker] = {
+        name: partial(contestant, name, call)
+        for name, call in (("execspace", together), ("execspace, two launches", apart))
+    }
+    if space.name.partition(":")[0] == "cuda":
+        makers["PyTorch"] = partial(_torch, A, b)
+    return makers
+
+
+def _torch(A: es.View, b: es.View) -> Contestant:
+    torch = library("torch")
+    matrices, right = torch.from_dlpack(A).contiguous(), torch.from_dlpack(b).contiguous()
+    call = partial(torch.linalg.solve_ex, matrices, right)
+    return Contestant("PyTorch", call, torch.cuda.synchronize, lambda: None)
+
+
+def _both(i: int, A: Any, b: Any, x: Any, n: es.static) -> None:
+    own = es.local((n, n), A.dtype)
+    right = es.local(n, A.dtype)
+    batched.serial.copy(A[i, :, :], own)
+    for k in range(n):
+        right[k] = b[i, k]
+    batched.serial.lu(own)
+    batched.serial.trsv(own, right, "L", "N", "U")
+    batched.serial.trsv(own, right, "U")
+    for k in range(n):
+        x[i, k] = right[k]
+
+
+def _factor(i: int, A: Any, F: Any, n: es.static) -> None:
+    own = es.local((n, n), A.dtype)
+    batched.serial.copy(A[i, :, :], own)
+    batched.serial.lu(own)
+    batched.serial.copy(own, F[i, :, :])
+
+
+def _solve(i: int, F: Any, b: Any, x: Any, n: es.static) -> None:
+    own = es.local((n, n), F.dtype)
+    right = es.local(n, F.dtype)
+    batched.serial.copy(F[i, :, :], own)
+    for k in range(n):
+        right[k] = b[i, k]
+    batched.serial.trsv(own, right, "L", "N", "U")
+    batched.serial.trsv(own, right, "U")
+    for k in range(n):
+        x[i, k] = right[k]
+
+
+def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
+    table = Table("who", "ms", "of two launches", title=title)
+    for who, found in outcome.items():
+        ratio = over(outcome, who, "execspace, two launches")
+        shown = "" if ratio is None else f"{ratio:.2f}"
+        what = found.get("error") or found.get("not_there")
+        table.add_row(who, what or f"{found['ms']:.4f}", shown)
+    return table
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
