@@ -23,7 +23,7 @@ __all__ = ["multiply"]
 _THREADS = 64  # of a team at least
 _MOST_THREADS = 256
 _BLOCK = 64  # columns of A, and of B, whose tiles one team has
-_BYTES = 10240  # of rows that a team reads at once
+_BYTES = 11520  # of rows that a team reads at once
 _PIECE = 16  # bytes that a thread loads at once
 _ITEMS = 512  # work items that a device runs at once, for each slab
 
@@ -130,21 +130,34 @@ def _slab(
     for s in range(-1, steps):
         if s + 1 < steps:
             first = max(0, min(begin + (s + 1) * near, m - 1))
-            for e in range(each_a):
-                f = e * team.team_size + t
-                r = first + (f % near if beside_a == "left" else f // (high * down))
-                c = left + (f // near if beside_a == "left" else f % (high * down))
-                next_a[e] = A[min(r, m - 1), min(c, k - 1)]
-                if r >= end:
-                    next_a[e] = 0
-            if one == "no":
-                for e in range(each_b):
+            if first + near <= end:
+                for e in range(each_a):
                     f = e * team.team_size + t
-                    r = first + (f % near if beside_b == "left" else f // (wide * across))
-                    c = right + (f // near if beside_b == "left" else f % (wide * across))
-                    next_b[e] = B[min(r, m - 1), min(c, n - 1)]
-                    if r >= end:
-                        next_b[e] = 0
+                    r = f % near if beside_a == "left" else f // (high * down)
+                    c = f // near if beside_a == "left" else f % (high * down)
+                    next_a[e] = A[min(first + r, m - 1), min(left + c, k - 1)]
+                if one == "no":
+                    for e in range(each_b):
+                        f = e * team.team_size + t
+                        r = f % near if beside_b == "left" else f // (wide * across)
+                        c = f // near if beside_b == "left" else f % (wide * across)
+                        next_b[e] = B[min(first + r, m - 1), min(right + c, n - 1)]
+            else:
+                for e in range(each_a):
+                    f = e * team.team_size + t
+                    r = f % near if beside_a == "left" else f // (high * down)
+                    c = f // near if beside_a == "left" else f % (high * down)
+                    next_a[e] = A[min(first + r, m - 1), min(left + c, k - 1)]
+                    if first + r >= end:
+                        next_a[e] = 0
+                if one == "no":
+                    for e in range(each_b):
+                        f = e * team.team_size + t
+                        r = f % near if beside_b == "left" else f // (wide * across)
+                        c = f // near if beside_b == "left" else f % (wide * across)
+                        next_b[e] = B[min(first + r, m - 1), min(right + c, n - 1)]
+                        if first + r >= end:
+                            next_b[e] = 0
         if s >= 0:
             if group < groups:
                 now = s & 1

@@ -143,16 +143,16 @@ def _block(
                     f = e * (down * across) + t
                     r = f % (high * down) if beside_a == "left" else f // near
                     c = f // (high * down) if beside_a == "left" else f % near
-                    i, k = min(first + r, m - 1), min(base + c, depth - 1)
-                    next_a[e] = conjugate(kind(A[i, k]), conj_a)
+                    row, column = min(first + r, m - 1), min(base + c, depth - 1)
+                    next_a[e] = conjugate(kind(A[row, column]), conj_a)
                     if base + c >= depth:
                         next_a[e] = 0
                 for e in range(near * wide // down):
                     f = e * (down * across) + t
                     r = f % near if beside_b == "left" else f // (wide * across)
                     c = f // near if beside_b == "left" else f % (wide * across)
-                    k, j = min(base + r, depth - 1), min(left + c, n - 1)
-                    next_b[e] = conjugate(kind(B[k, j]), conj_b)
+                    row, column = min(base + r, depth - 1), min(left + c, n - 1)
+                    next_b[e] = conjugate(kind(B[row, column]), conj_b)
                     if base + r >= depth:
                         next_b[e] = 0
         if s >= 0:
