@@ -28,6 +28,12 @@ _NOT_ON_HIP = ("potrs", "posv")  # CuPy has no routine of rocSOLVER behind these
 _MOST = 2**31 - 1  # rows, columns and strides that cuSOLVER counts
 
 
+# Rows and columns up to which launches of execspace-kernels were measured to be faster, on an H200.
+_SMALL = {
+    "getrf": 32, "gesv": 32, "potrf": 32, "posv": 32, "trtri": 32, "geqrf": 8, "eigh": 8, "svd": 64,
+}  # fmt: skip
+
+
 class CupyLapack(CupyLinear):
     """Sparse and dense routines of a GPU's vendor for a space, factors and decompositions too."""
 
@@ -49,9 +55,9 @@ class CupyLapack(CupyLinear):
         return None
 
     def is_preferred(self, function: str, *args: Any) -> bool:
-        """Factors and decompositions are, on CUDA; nobody has measured them on HIP."""
+        """On CUDA, of more than a few rows and columns; nobody has measured HIP."""
         if function in _FUNCTIONS:
-            return not runtime.is_hip
+            return not runtime.is_hip and max(args[0].shape) > _SMALL.get(function, 0)
         return super().is_preferred(function, *args)
 
     def getrf(self, A: Any, pivots: Any, info: Any) -> None:
