@@ -58,6 +58,17 @@ def by_a_variable_of_two_loops(i, x):
         x[i] += a[k]
 
 
+def by_a_variable_that_is_used_again(i, x):
+    a = es.local(4, np.float64)
+    k = i % 4
+    x[k] += 1.0
+    for k in range(4):
+        a[k] = x[i]
+    for m in range(4):
+        k = m + i
+        x[i] += a[m] * k
+
+
 def far_too_long(i, x):
     a = es.local(8192, np.float64)
     for k in range(8192):
@@ -132,6 +143,7 @@ def without_an_array(i, x):
     [
         (by_its_variable, 2), (of_two_variables, 2), (by_what_is_found, 0), (as_often_as_told, 0),
         (with_a_step_of_its_own, 0), (by_a_variable_of_two_loops, 0), (far_too_long, 0),
+        (by_a_variable_that_is_used_again, 2),
         (without_an_array, 0), (in_a_helper, 2), (in_a_helper_by_what_is_found, 0),
         (triangles, 2), (as_often_as_a_helper_is_told, 0), (a_row_that_is_chosen, 0),
     ],

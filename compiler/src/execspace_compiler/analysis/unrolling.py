@@ -8,12 +8,14 @@ to memory, and a kernel that has its numbers there takes several times as long.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .. import ir
 from ..ir import Expr, Stmt
 from ..ir.ops import PYTHON_OPERATORS
+from ..ir.rewriting import names_set, names_set_in, renamed
 from ..ir.types import Scalar, ViewTy
 
 _MOST = 16384  # statements that a kernel has in all when its loops are unrolled
@@ -27,13 +29,44 @@ _MEANINGS = PYTHON_OPERATORS | {
 def loops_of_registers(functions: Sequence[ir.Function]) -> frozenset[int]:
     """The ids of loops of a module's functions whose variables are subscripts of such arrays."""
     types = [t for f in functions for t in (*f.locals.values(), *(p.type for p in f.parameters))]
-    return _Constants(functions).loops() if any(map(_is_array, types)) else frozenset()
+    if not any(map(_is_array, types)):
+        return frozenset()
+    made = [_with_own_variables(f) for f in functions]
+    pairs = zip(_loops_of(functions), _loops_of(made), strict=True)
+    originals = {id(copy): id(loop) for loop, copy in pairs}
+    return frozenset(originals[loop] for loop in _Constants(made).loops())
 
 
 def trips(s: ir.For) -> int | None:
     """How often a loop runs, if that is a constant."""
     found = _range(s, {})
     return None if found is None else len(found)
+
+
+def _loops_of(functions: Sequence[ir.Function]) -> list[ir.For]:
+    """All loops, in one order."""
+    return [s for f in functions for s in ir.walk_statements(f.body) if isinstance(s, ir.For)]
+
+
+def _with_own_variables(f: ir.Function) -> ir.Function:
+    """A function whose loops have variables of their own where others set them, too, but not
+    within the loop: a name that is used twice says nothing of what it is there."""
+    often = {name for name, n in Counter(names_set(f)).items() if n > 1}
+    locals_ = dict(f.locals)
+
+    def of(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(map(own, body))
+
+    def own(s: Stmt) -> Stmt:
+        if isinstance(s, ir.For) and s.name in often and s.name not in names_set_in(s.body):
+            name = f"{s.name}.{len(locals_)}"
+            locals_[name] = f.locals[s.name]
+            variable = ir.Var(name, f.locals[s.name])
+            s = replace(s, name=name, body=renamed(s.body, {s.name: variable}))
+        return ir.with_bodies(s, tuple(map(of, ir.bodies(s))))
+
+    body = of(f.body)
+    return replace(f, body=body, locals=locals_)
 
 
 def _is_array(type: object) -> bool:
