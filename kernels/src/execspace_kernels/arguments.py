@@ -211,7 +211,12 @@ def count_of(value: Any, what: str, least: int) -> int:
 def number_of(value: Any, what: str) -> Any:
     """A real or complex number that kernels take; MatrixError for all else. Integers that an int64
     cannot hold become floats."""
-    if not isinstance(value, int | float | complex | np.number):
+    if isinstance(value, es.View):
+        raise MatrixError(
+            f"{what} is View '{value.label}'; expected a number, such as its .item(), which waits. "
+            f"blas.scal takes Views of rank 0, without a wait."
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float | complex | np.number):
         raise MatrixError(f"{what}={value!r}; expected a number.")
     if not isinstance(value, int) or is_int64(value):
         return value
@@ -301,7 +306,7 @@ def check_not_recorded(what: str) -> None:
     if es.is_recorded():
         raise es.LaunchError(
             f"{what} looks at elements, which there are not yet while a graph is recorded; call it "
-            f"before, or with check=False where it has that."
+            f"before, or with out= or check=False where it has that."
         )
 
 

@@ -48,15 +48,18 @@ class ScipyLapack:
         return bool(max(A.shape) > _FEW_ROWS.get(function, 0))
 
     def getrf(self, A: Any, pivots: Any, info: Any) -> None:
-        """A = P L U."""
+        """A = P L U; NaN of NaN in A, which OpenBLAS leaves out where it is a pivot."""
         self.space.fence()
+        has_nan = np.isnan(np.asarray(A)).any()
         with _by_columns(A) as matrix:
             _, found, failed = _routine("getrf", A)(matrix, overwrite_a=1)
+            if has_nan:
+                matrix[...] = np.nan
         np.asarray(pivots)[...] = found
         np.asarray(info)[()] = failed
 
     def getrs(self, A: Any, pivots: Any, B: Any, mode: str) -> None:
-        """B = op(P L U)^-1 B."""
+        """B = op(P L U)^-1 B, for pivots that have been looked at."""
         self.space.fence()
         with _by_columns(B) as target:
             _routine("getrs", A)(
@@ -64,12 +67,16 @@ class ScipyLapack:
             )
 
     def gesv(self, A: Any, B: Any, pivots: Any, info: Any) -> None:
-        """B = A^-1 B, and the factors of A."""
+        """B = A^-1 B, and the factors of A; NaN of NaN in A."""
         self.space.fence()
+        has_nan = np.isnan(np.asarray(A)).any()
         with _by_columns(A) as matrix, _by_columns(B) as target:
             _, found, _, failed = _routine("gesv", A)(
                 matrix, target, overwrite_a=1, overwrite_b=1
             )  # fmt: skip
+            if has_nan:
+                matrix[...] = np.nan
+                target[...] = np.nan
         np.asarray(pivots)[...] = found
         np.asarray(info)[()] = failed
 
@@ -79,6 +86,10 @@ class ScipyLapack:
         matrix, lower = _triangle(A, uplo)
         with _by_columns(matrix) as target:
             _, failed = _routine("potrf", A)(target, lower=lower, clean=0, overwrite_a=1)
+            # OpenBLAS takes roots of NaN, and goes on.
+            unknown = np.flatnonzero(np.isnan(target.diagonal()))
+            if unknown.size and not failed:
+                failed = int(unknown[0]) + 1
         np.asarray(info)[()] = failed
 
     def potrs(self, A: Any, B: Any, uplo: str) -> None:
@@ -150,10 +161,14 @@ class ScipyLapack:
         is_full = U is not None and U.shape[1] * Vh.shape[0] > min(A.shape) ** 2
         options = {"compute_uv": U is not None, "full_matrices": is_full}
         size, _ = _routine("gesdd_lwork", A)(*A.shape, **options)
-        left, values, right, failed = call(np.asarray(A), lwork=int(size.real), **options)
-        for target, found in ((U, left), (s, values), (Vh, right)):
+        matrix = np.asarray(A)
+        found: Any = (np.nan, np.nan, np.nan)
+        if np.isfinite(matrix).all():  # of others LAPACK prints complaints
+            *some, failed = call(matrix, lwork=int(size.real), **options)
+            found = found if failed else some
+        for target, one in zip((U, s, Vh), found, strict=True):
             if target is not None:
-                np.asarray(target)[...] = np.nan if failed else found
+                np.asarray(target)[...] = one
 
 
 def _routine(name: str, view: Any) -> Any:

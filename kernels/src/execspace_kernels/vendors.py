@@ -26,6 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import platformdirs
 import pluggy
 
@@ -127,6 +128,7 @@ def chosen_vendor(
     unfit : str, optional
         Why no library takes such arguments.
     """
+    wish = bool(wish) if isinstance(wish, np.bool) else wish
     if wish is not None and not isinstance(wish, bool):
         raise MatrixError(f"{what}: vendor={wish!r}; expected True, False or None.")
     if wish and algorithm != "auto":
@@ -208,7 +210,7 @@ def tune(function: Callable[..., Any], /, *args: Any, rounds: int = 15, **option
     Parameters
     ----------
     function : callable
-        `sparse.spmv`, `sparse.spgemm` or `sparse.spadd`.
+        One that has `vendor=`, such as `sparse.spmv`, `blas.gemm` or `lapack.getrf`.
     *args, **options
         Its arguments. It is run: what it writes is written.
     rounds : int, default 15

@@ -30,6 +30,7 @@ from . import dot_gemm_teams
 from .elements import conjugate
 from .operands import (
     check_apart,
+    check_beta,
     check_numbers,
     check_stores,
     factor,
@@ -117,6 +118,7 @@ def dot_gemm(
         )
     check_numbers("dot_gemm", left, right)
     alpha, beta = number_of(alpha, "dot_gemm: alpha"), number_of(beta, "dot_gemm: beta")
+    check_beta("dot_gemm", out, beta)
     kind = product_dtype(left.dtype, right.dtype, "dot_gemm")
     dtype = scaled_dtype(factor(alpha, "dot_gemm: alpha", ()), kind)
     used = (left, right) if out is None else (left, right, as_view(out, "dot_gemm: out"))

@@ -16,6 +16,7 @@ from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
 from .operands import (
     check_apart,
+    check_beta,
     check_stores,
     check_zero,
     factor,
@@ -76,8 +77,9 @@ def gemm(
     Raises
     ------
     MatrixError
-        If a mode or `algorithm` is not known or not for this product, records lack an operator, or
-        `vendor` is True and there is no routine for it: it says why.
+        If a mode or `algorithm` is not known or not for this product, `beta` is given without
+        `out`, records lack an operator, or `vendor` is True and there is no routine for it: it
+        says why.
     ViewError
         If shapes do not fit, or `out` is read-only, overlaps `A` or `B`, or cannot hold the
         result.
@@ -103,6 +105,7 @@ def gemm(
             f"as rows."
         )
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
+    check_beta("gemm", out, beta)
     kind = product_dtype(first.dtype, second.dtype, "gemm")
     check_zero(kind)
     dtype = scaled_dtype(factor(alpha, "gemm: alpha", ()), kind)

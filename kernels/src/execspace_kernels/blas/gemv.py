@@ -14,6 +14,7 @@ from ..sparse.elements import check_method, is_record
 from ..vendors import chosen_vendor
 from .operands import (
     check_apart,
+    check_beta,
     check_shape,
     check_stores,
     check_zero,
@@ -75,8 +76,9 @@ def gemv(
     Raises
     ------
     MatrixError
-        If `mode` or `algorithm` is not known or not for this product, records lack an operator, or
-        `vendor` is True and there is no routine for it: it says why.
+        If `mode` or `algorithm` is not known or not for this product, `beta` is given without
+        `out`, records lack an operator, or `vendor` is True and there is no routine for it: it
+        says why.
     ViewError
         If shapes do not fit, or `out` is read-only, overlaps `A` or `x`, or cannot hold the
         result.
@@ -97,6 +99,7 @@ def gemv(
     m, n = B.shape
     check_shape(source, "gemv: x", (n,), f"for mode {mode!r} of a matrix of {matrix.shape}")
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
+    check_beta("gemv", out, beta)
     kind = product_dtype(matrix.dtype, source.dtype, "gemv")
     check_zero(kind)
     dtype = scaled_dtype(factor(alpha, "gemv: alpha", ()), kind)

@@ -90,7 +90,7 @@ def check_square(A: es.View, what: str) -> None:
 
 def factor(value: Any, what: str, columns: tuple[int, ...]) -> Factor:
     """A factor of a vector, for which `columns` is (), or of so many columns."""
-    if isinstance(value, int | float | complex | np.number):
+    if isinstance(value, bool | int | float | complex | np.number):
         number = number_of(value, what)
         weak = not isinstance(number, np.number)
         return Factor(number, "number", None if weak else number.dtype)
@@ -136,18 +136,46 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 def product_dtype(a: np.dtype[Any], b: np.dtype[Any], what: str) -> np.dtype[Any]:
     """The dtype of products of elements."""
-    return dtype_of_product(a, b, what)
+    return _without_surprise(a, b, dtype_of_product(a, b, what), what)
 
 
 def sum_dtype(a: np.dtype[Any], b: np.dtype[Any], what: str) -> np.dtype[Any]:
     """The dtype of sums of elements."""
-    return dtype_of_sum(a, b, what)
+    return _without_surprise(a, b, dtype_of_sum(a, b, what), what)
+
+
+def _without_surprise(
+    a: np.dtype[Any], b: np.dtype[Any], found: np.dtype[Any], what: str
+) -> np.dtype[Any]:
+    """The dtype; ViewError for integers that have none in common but floats."""
+    if found.kind == "f" and a.kind in "iu" and b.kind in "iu":
+        raise es.ViewError(
+            f"{what}: elements are of {a} and {b}, which no integer type holds both; convert one "
+            f"of them, for example by astype(numpy.int64)."
+        )
+    return found
+
+
+def check_beta(what: str, out: Any, beta: Any) -> None:
+    """Raise MatrixError for a factor of what is not there."""
+    if out is None and beta != 0:
+        raise MatrixError(
+            f"{what}: beta={beta!r} without out=; expected out, which beta multiplies, or beta=0."
+        )
 
 
 def scaled_dtype(factor: Factor, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of multiples of elements."""
+    """The dtype of multiples of elements; MatrixError for integers that it does not hold."""
     if is_record(dtype):
         return dtype
+    if factor.dtype is None and isinstance(factor.value, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if not limits.min <= factor.value <= limits.max:
+            raise MatrixError(
+                f"the factor {factor.value} does not fit elements of {dtype}, from {limits.min} "
+                f"to {limits.max}; give it as a number of NumPy, such as "
+                f"numpy.int64({factor.value})."
+            )
     if factor.dtype is not None:
         return np.result_type(factor.dtype, dtype)
     order = "iufc"

@@ -19,6 +19,7 @@ from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
 from .operands import (
     check_apart,
+    check_beta,
     check_numbers,
     check_stores,
     factor,
@@ -142,6 +143,7 @@ def _rank_k(
     check_numbers(what, matrix)
     left = matrix if mode == "N" else matrix.T
     alpha, beta = number_of(alpha, f"{what}: alpha"), number_of(beta, f"{what}: beta")
+    check_beta(what, out, beta)
     kind = matrix.dtype
     dtype = scaled_dtype(factor(alpha, f"{what}: alpha", ()), kind)
     used = (matrix,) if out is None else (matrix, as_view(out, f"{what}: out"))

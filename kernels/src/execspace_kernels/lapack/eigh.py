@@ -172,7 +172,7 @@ def _sweeps(
                             turn(X, e % n, p, q, cosines[t], sines[t])
             team.barrier()
     for i in es.TeamThreadRange(team, n):
-        w[i] = H[i, i].real
+        w[i] = np.nan if going else H[i, i].real
 
 
 @es.function
@@ -253,7 +253,7 @@ def _sweeps_by_one(_: int, H: Any, X: Any, w: Any, with_vectors: Any) -> None:
                     H[p, q] = apq * 0
                     H[q, p] = apq * 0
     for i in range(n):
-        w[i] = H[i, i].real
+        w[i] = np.nan if going else H[i, i].real
 
 
 def _vectors(i: int, j: int, X: Any, places: Any, V: Any) -> None:

@@ -18,7 +18,7 @@ from ..batched.elements import zero_of
 
 __all__ = ["MOST_SWEEPS", "lanes_of", "pair", "policy_of", "put_in_order", "rotation", "turn"]
 
-MOST_SWEEPS = 30  # far more than there ever are: convergence is quadratic
+MOST_SWEEPS = 30  # far more than eigenvalues ever take: convergence is quadratic
 _THREADS = 256  # of a team, its lanes included, so that each has as many registers as there are
 _LANES = 16  # that have elements of a column
 

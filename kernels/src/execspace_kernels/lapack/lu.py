@@ -26,6 +26,7 @@ from .conditional import copy_of, keep
 from .operands import (
     changed,
     check_alike,
+    check_pivots,
     columns_of,
     matrix,
     new_info,
@@ -121,8 +122,8 @@ def getrs(
     Raises
     ------
     MatrixError
-        If `mode` is not known, `A` is not square, or `vendor` is True and there is no routine for
-        it.
+        If `mode` is not known, `A` is not square, a pivot is no row, or `vendor` is True and there
+        is no routine for it.
     ViewError
         If shapes or types do not fit, or `B` is read-only or overlaps `A` or `pivots`.
     SpaceAccessError
@@ -130,7 +131,8 @@ def getrs(
     Notes
     -----
     Asynchronous where the space is, except for libraries of hosts. Pivots of 0 are not looked for:
-    they give infinities and NaN.
+    they give infinities and NaN. Row numbers are looked at in memory of the host; elsewhere those
+    that are none exchange nothing.
     """
     choice(mode, "getrs: mode", MODES)
     A = matrix(A, "getrs: A", space)
@@ -141,6 +143,8 @@ def getrs(
     check_alike("getrs", A=A, B=columns)
     check_apart("getrs: B", columns, A=A, pivots=p)
     where = es.space_for(A, p, columns, space=space)
+    if p.memory_space is es.HOST and not es.is_recorded():
+        check_pivots(p, where)
     library = chosen_vendor(
         "getrs", vendor, where, lambda: shapes_of(A), A, p, columns, mode
     )  # fmt: skip

@@ -17,6 +17,7 @@ __all__ = [
     "changed",
     "check_alike",
     "check_bool",
+    "check_pivots",
     "columns_of",
     "matrix",
     "new_info",
@@ -95,6 +96,19 @@ def pivots_of(source: Any, what: str, A: es.View, space: Space) -> es.View:
             f"int32 or int64 and {shape}."
         )
     return view
+
+
+def check_pivots(pivots: es.View, space: es.ExecutionSpace) -> None:
+    """Raise MatrixError for numbers of rows that there are not."""
+    space.fence()
+    numbers, n = np.asarray(pivots), pivots.shape[0]
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= n))
+    if wrong.size:
+        k = int(wrong[0])
+        raise MatrixError(
+            f"getrs: pivots[{k}] is {numbers[k]}; expected 0 to {n - 1}. LAPACK's own pivots count "
+            f"from 1: subtract 1 from these."
+        )
 
 
 def tau_of(source: Any, what: str, A: es.View, space: Space) -> es.View:

@@ -19,11 +19,15 @@ from ..batched.elements import magnitude, zero_of
 from ..blas.operands import cells, real_of
 from ..decisions import decided
 from ..vendors import chosen_vendor
-from .jacobi import MOST_SWEEPS, lanes_of, pair, policy_of, put_in_order, rotation, turn
+from .jacobi import lanes_of, pair, policy_of, put_in_order, rotation, turn
 from .operands import check_bool, matrix, shapes_of
 from .qr import factor, form
 
 __all__ = ["SVD", "svd"]
+
+# Some ten sweeps are enough; columns of very different sizes that are almost parallel take some
+# hundred.
+_MOST_SWEEPS = 1000
 
 
 class SVD(NamedTuple):
@@ -214,7 +218,7 @@ def _sweeps(
     team.barrier()
     going = n > 1 and largest == largest
     sweep = 0
-    while going and sweep < MOST_SWEEPS:
+    while going and sweep < _MOST_SWEEPS:
         sweep += 1
         for t in es.TeamThreadRange(team, half):
             turns[t] = 0
@@ -250,7 +254,7 @@ def _sweeps(
             lambda i: _square(W[i, j]),  # noqa: B023
         )
         norm = _norm(square, least)
-        s[j] = norm * largest
+        s[j] = np.nan if going else norm * largest
         if norm != 0:
             for i in es.ThreadVectorRange(team, m):
                 W[i, j] = W[i, j] / norm
@@ -279,7 +283,7 @@ def _sweeps_by_one(
             X[i, j] = 1 if i == j else 0
     going = n > 1 and largest == largest
     sweep = 0
-    while going and sweep < MOST_SWEEPS:
+    while going and sweep < _MOST_SWEEPS:
         going = False
         sweep += 1
         for p in range(n):
@@ -304,7 +308,7 @@ def _sweeps_by_one(
         for i in range(m):
             square += _square(W[i, j])
         norm = _norm(square, least)
-        s[j] = norm * largest
+        s[j] = np.nan if going else norm * largest
         if norm != 0:
             for i in range(m):
                 W[i, j] = W[i, j] / norm
