@@ -199,3 +199,56 @@ def test_what_is_refused():
     for call, error, text in refused:
         with pytest.raises(error, match=text), es.use_space("oracle"):
             call()
+
+
+def test_faults_that_would_lose_results(space):
+    A = es.ones((2, 3, 3), space=space)
+    for function, args in (
+        (batched.lu, ()), (batched.potrf, ()), (batched.gesv, (es.ones((2, 3, 1), space=space),)),
+    ):  # fmt: skip
+        with pytest.raises(es.ViewError, match=r"A is a list, which cannot be changed in place"):
+            function([[[1.0]]], *args)
+    with pytest.raises(es.ViewError, match=r"trsm: B is a list, which cannot be changed"):
+        batched.trsm(A, [[[1.0]]])
+    with pytest.raises(MatrixError, match=r"gemm: beta=1.0 without out=; expected out"):
+        batched.gemm(A, A, beta=1.0)
+
+
+def test_widths_are_integers_of_any_kind():
+    assert batched.Interleaved(np.int64(4)) == batched.Interleaved(4)
+    for width in (0, -4, 6, 4.0, True):
+        with pytest.raises(MatrixError, match=r"Interleaved: width=.*; expected a power of two"):
+            batched.Interleaved(width)
+
+
+def polar(b, A, R, at):
+    U = es.local((3, 3), A.dtype)
+    s = es.local(3, A.dtype)
+    V = es.local((3, 3), A.dtype)
+    batched.serial.copy(A[b, :, :], U)
+    if batched.serial.svd(U, s, V) == 0:
+        batched.serial.gemm(U, V, R[b, :, :], 1.0, 0.0, "N", "T")
+        at[b] = 1
+
+
+def transposed_factor(b, A, tau, B):
+    batched.serial.geqrf(A[b, :, :], tau[b, :])
+    batched.serial.ormqr(A[b, :, :], tau[b, :], B[b, :, :], "T")
+
+
+def test_what_decompositions_return(space):
+    values = numbers(1, 4, 3, 3)
+    R, at = es.zeros((4, 3, 3), space=space), es.zeros(4, space=space)
+    es.parallel_for(es.RangePolicy(4, space=space), polar, es.array(values, space=space), R, at)
+    assert at.to_numpy().tolist() == [1.0] * 4
+    U, _, Vh = np.linalg.svd(values)
+    assert np.allclose(R.to_numpy(), U @ Vh)
+
+
+def test_products_with_the_transpose_of_an_orthogonal_factor(space):
+    values, right = numbers(1, 4, 5, 3), numbers(2, 4, 5, 2)
+    A, B = es.array(values, space=space), es.array(right, space=space)
+    tau = es.zeros((4, 3), space=space)
+    es.parallel_for(es.RangePolicy(4, space=space), transposed_factor, A, tau, B)
+    expected = np.linalg.qr(values)[0].transpose(0, 2, 1) @ right
+    assert np.allclose(np.abs(B.to_numpy()[:, :3]), np.abs(expected))

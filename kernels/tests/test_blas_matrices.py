@@ -203,6 +203,18 @@ def test_faults_of_gemm(space):
         blas.gemm(es.ones((3, 3), space=space), square, out=square)
     with pytest.raises(es.ViewError, match="result of complex128; expected complex numbers"):
         blas.gemm(A, B, out=es.ones((3, 4), space=space), alpha=1j)
+    with pytest.raises(MatrixError, match="gemm: beta=1 without out=; expected out"):
+        blas.gemm(A, B, beta=1)
+    with pytest.raises(MatrixError, match="gemm: alpha=True; expected a number"):
+        blas.gemm(A, B, alpha=True)
+    with pytest.raises(MatrixError, match="gemm: alpha is View 'a'; expected a number"):
+        blas.gemm(A, B, alpha=es.full((), 2.0, label="a", space=space))
+    small = es.ones((2, 2), np.int8, space=space)
+    with pytest.raises(MatrixError, match="the factor 300 does not fit elements of int8"):
+        blas.gemm(small, small, alpha=300)
+    signed, unsigned = (es.ones((2, 2), t, space=space) for t in (np.int64, np.uint64))
+    with pytest.raises(es.ViewError, match="elements are of int64 and uint64, which no in"):
+        blas.gemm(signed, unsigned)
 
 
 # -- syrk and herk --------------------------------------------------------------------------------

@@ -112,3 +112,32 @@ def test_no_elements(space, vendor):
     assert lapack.posv(A, b, **options).item() == lapack.trtri(A, **options).item() == 0
     w, V = lapack.eigh(A, **options)
     assert w.shape == (0,) and V.shape == (0, 0)
+
+
+@pytest.mark.parametrize("vendor", [None, False])
+def test_pivots_that_are_no_rows(space, vendor):
+    A, b = es.array(np.eye(3), space=space), es.ones(3, space=space)
+    if A.memory_space is not es.HOST:
+        pytest.skip("they are looked at in memory of the host")
+    for wrong in ([1, 2, 3], [0, -1, 2], [10**9, 1, 2]):
+        pivots = es.array(np.array(wrong, np.int32), space=space)
+        with pytest.raises(MatrixError, match=r"getrs: pivots\[\d\] is .*; expected 0 to 2"):
+            lapack.getrs(A, pivots, b, vendor=vendor)
+    assert b.to_numpy().tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("n", [5, 100])
+def test_nan(space, n):
+    """Of libraries, which leave out what is NaN, and of ours."""
+    if space.name == "oracle" and n > 5:
+        pytest.skip("each step is one of Python")
+    H, b = np.eye(n), es.ones(n, space=space)
+    H[3, 3] = np.nan
+    A = es.array(H, space=space)
+    assert lapack.posv(A, b).item() == 4 and b.to_numpy().tolist() == [1.0] * n
+    G = np.random.default_rng(8).random((n, n))
+    G[0, 0] = np.nan
+    lapack.gesv(es.array(G, space=space), b)
+    assert np.isnan(b.to_numpy()).all()
+    G[0, 0] = np.inf
+    assert np.isnan(lapack.svd(es.array(G, space=space), compute_uv=False).to_numpy()).all()

@@ -179,3 +179,13 @@ def test_faults(space):
             function(ints)
         with pytest.raises(es.ViewError, match=f"{name}: A: .* has rank 1, shape"):
             function(A[0])
+
+
+def test_columns_of_very_different_sizes(space):
+    """They are almost parallel after a few sweeps, and take many more."""
+    n = 8 if space.name == "oracle" else 24
+    values = np.random.default_rng(1).random((n, n)) * np.logspace(0, -90, n)[:, None]
+    U, s, Vh = (v.to_numpy() for v in lapack.svd(es.array(values, space=space), vendor=False))
+    for Q in (U, Vh.T):
+        assert np.abs(Q.T @ Q - np.eye(n)).max() < 1e-13
+    assert np.abs((U * s) @ Vh - values).max() < 1e-14 * s[0] * n

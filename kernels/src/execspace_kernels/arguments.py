@@ -228,6 +228,14 @@ def number_of(value: Any, what: str) -> Any:
         ) from None
 
 
+def check_beta(what: str, out: Any, beta: Any) -> None:
+    """Raise MatrixError for a factor of what is not there."""
+    if out is None and beta != 0:
+        raise MatrixError(
+            f"{what}: beta={beta!r} without out=; expected out, which beta multiplies, or beta=0."
+        )
+
+
 def is_int64(value: int) -> bool:
     """Whether an int64 can hold it."""
     return -_MOST <= value <= _MOST

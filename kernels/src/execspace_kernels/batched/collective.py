@@ -379,20 +379,24 @@ def functions_of(Range: Any) -> SimpleNamespace:
     def ormqr(team: Any, A: Any, tau: Any, B: Any, mode: Any = "N") -> None:
         n = min(A.extent(0), A.extent(1))
         for q in range(n):
-            k = q if mode == "H" else n - 1 - q
-            _reflect(team, A, tau, k, B, 0, mode)
+            if mode == "N":
+                _reflect(team, A, tau, n - 1 - q, B, 0, "N")
+            else:
+                _reflect(team, A, tau, q, B, 0, "H")
 
     @es.function
-    def eigh(team: Any, A: Any, w: Any, V: Any) -> None:
+    def eigh(team: Any, A: Any, w: Any, V: Any) -> Any:
         if es.single(es.PerTeam(team)):
             spectra.eigh(A, w, V)
         team.barrier()
+        return 0
 
     @es.function
-    def svd(team: Any, A: Any, s: Any, V: Any) -> None:
+    def svd(team: Any, A: Any, s: Any, V: Any) -> Any:
         if es.single(es.PerTeam(team)):
             spectra.svd(A, s, V)
         team.barrier()
+        return 0
 
     return SimpleNamespace(
         axpy=axpy, copy=copy, dot=dot, eigh=eigh, fill=fill, gemm=gemm, gemv=gemv, geqrf=geqrf,

@@ -260,7 +260,7 @@ def getrs(
     Asynchronous where the space is; a work item for each column.
     """
     choice(mode, "getrs: mode", ("N", "T", "H"))
-    A, B = batch(A, "getrs: A"), batch(B, "getrs: B")
+    A, B = batch(A, "getrs: A"), batch(B, "getrs: B", is_changed=True)
     where = _right_sides("getrs", A, B, space)
     p = _pivots("getrs", pivots, A, where, is_read=True)
     if B.size and vectors.suits(where, A, B):
@@ -300,7 +300,7 @@ def gesv(
     -----
     Asynchronous where the space is; two launches.
     """
-    A, B = batch(A, "gesv: A"), batch(B, "gesv: B")
+    A, B = (batch(v, f"gesv: {n}", is_changed=True) for v, n in ((A, "A"), (B, "B")))
     where = _right_sides("gesv", A, B, space)
     pivots, info = getrf(A, space=where)
     if B.size and vectors.suits(where, A, B):
@@ -368,7 +368,7 @@ def _in_place(
     what: str, A: Any, is_square: bool, info: Any, space: Any
 ) -> tuple[es.View, int, es.ExecutionSpace, es.View]:
     """The View, its rows, the space, and what tells of failures."""
-    A = batch(A, f"{what}: A")
+    A = batch(A, f"{what}: A", is_changed=True)
     if is_square:
         check_square(what, A)
     check_writable(what, "A", A)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import execspace as es
 
 from ..errors import MatrixError
@@ -44,9 +46,11 @@ class Interleaved(es.Layout):
 
     def __post_init__(self) -> None:
         width = self.width
-        if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        if isinstance(width, np.integer):
+            object.__setattr__(self, "width", int(width))
+        elif not isinstance(width, int) or isinstance(width, bool):
             raise MatrixError(f"Interleaved: width={width!r}; expected a power of two.")
-        if width & (width - 1):
+        if width < 1 or width & (width - 1):
             raise MatrixError(f"Interleaved: width={width}; expected a power of two.")
 
     def span(self, *extents: int) -> int:

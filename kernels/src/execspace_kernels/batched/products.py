@@ -12,6 +12,7 @@ import execspace as es
 from ..arguments import (
     as_view,
     check_apart,
+    check_beta,
     check_takes,
     choice,
     has_teams,
@@ -102,6 +103,7 @@ def gemm(
     used = (A, B) if out is None else (A, B, as_view(out, "gemm: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
+    check_beta("gemm", out, beta)
     dtype = _scaled(_common(A, B), alpha, beta)
     C = _target("gemm", out, (number, m, n), dtype, where, A)
     if out is not None:
@@ -176,6 +178,7 @@ def gemv(
     used = (A, x) if out is None else (A, x, as_view(out, "gemv: out"))
     where = es.space_for(*used, space=space)
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
+    check_beta("gemv", out, beta)
     dtype = _scaled(_common(A, x), alpha, beta)
     y = _target("gemv", out, (number, m), dtype, where, x)
     if out is not None:
@@ -249,7 +252,7 @@ def on_triangles(
     ):  # fmt: skip
         choice(value, f"{what}: {name}", known)
     A = batch(A, f"{what}: A")
-    target: es.View = batch(B, f"{what}: B")
+    target: es.View = batch(B, f"{what}: B", is_changed=True)
     B = target
     number, n = same_batch(what, A=A, B=B), check_square(what, A)
     own, k = B.shape[1:] if side == "L" else B.shape[:0:-1]

@@ -20,8 +20,13 @@ __all__ = [
 ]
 
 
-def batch(source: Any, what: str, rank: int = 3) -> es.View:
+def batch(source: Any, what: str, rank: int = 3, is_changed: bool = False) -> es.View:
     """Matrices, or with rank 2 vectors, of real or complex floats."""
+    if is_changed and isinstance(source, list | tuple):
+        raise es.ViewError(
+            f"{what} is a {type(source).__name__}, which cannot be changed in place; expected a "
+            f"View or an array."
+        )
     view = as_view(source, what)
     shape = "(batch, m, n)" if rank == 3 else "(batch, n)"
     if view.rank != rank:

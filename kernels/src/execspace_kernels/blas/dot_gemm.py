@@ -17,6 +17,7 @@ from ..arguments import (
     MANY,
     Space,
     as_view,
+    check_beta,
     choice,
     has_teams,
     number_of,
@@ -30,7 +31,6 @@ from . import dot_gemm_teams
 from .elements import conjugate
 from .operands import (
     check_apart,
-    check_beta,
     check_numbers,
     check_stores,
     factor,

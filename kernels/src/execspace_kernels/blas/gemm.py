@@ -8,7 +8,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, choice, number_of, result
+from ..arguments import Space, as_view, check_beta, choice, number_of, result
 from ..decisions import decided
 from ..sparse.elements import check_method, is_record
 from ..vendors import chosen_vendor
@@ -16,7 +16,6 @@ from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
 from .operands import (
     check_apart,
-    check_beta,
     check_stores,
     check_zero,
     factor,

@@ -8,13 +8,12 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, choice, number_of, result
+from ..arguments import Space, as_view, check_beta, choice, number_of, result
 from ..decisions import decided
 from ..sparse.elements import check_method, is_record
 from ..vendors import chosen_vendor
 from .operands import (
     check_apart,
-    check_beta,
     check_shape,
     check_stores,
     check_zero,

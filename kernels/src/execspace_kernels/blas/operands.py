@@ -156,14 +156,6 @@ def _without_surprise(
     return found
 
 
-def check_beta(what: str, out: Any, beta: Any) -> None:
-    """Raise MatrixError for a factor of what is not there."""
-    if out is None and beta != 0:
-        raise MatrixError(
-            f"{what}: beta={beta!r} without out=; expected out, which beta multiplies, or beta=0."
-        )
-
-
 def scaled_dtype(factor: Factor, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of multiples of elements; MatrixError for integers that it does not hold."""
     if is_record(dtype):

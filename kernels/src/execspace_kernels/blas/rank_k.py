@@ -11,7 +11,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, choice, number_of, result
+from ..arguments import Space, as_view, check_beta, choice, number_of, result
 from ..decisions import decided
 from ..errors import MatrixError
 from ..vendors import chosen_vendor
@@ -19,7 +19,6 @@ from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
 from .operands import (
     check_apart,
-    check_beta,
     check_numbers,
     check_stores,
     factor,

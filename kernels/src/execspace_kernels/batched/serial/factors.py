@@ -220,8 +220,10 @@ def geqrf(A: Any, tau: Any) -> None:
 
 @es.function
 def ormqr(A: Any, tau: Any, B: Any, mode: Any = "N") -> None:
-    """B = Q B, or Q^H B with mode "H", with what `geqrf` made."""
+    """B = Q B, or Q^H B with mode "H", or "T" for real numbers, with what `geqrf` made."""
     n = min(A.extent(0), A.extent(1))
     for q in range(n):
-        k = q if mode == "H" else n - 1 - q
-        _reflect(A, tau, k, B, 0, mode)
+        if mode == "N":
+            _reflect(A, tau, n - 1 - q, B, 0, "N")
+        else:
+            _reflect(A, tau, q, B, 0, "H")

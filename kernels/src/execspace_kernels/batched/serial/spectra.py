@@ -31,10 +31,11 @@ def _rotation(app: Any, aqq: Any, apq: Any) -> Any:
 
 
 @es.function
-def eigh(A: Any, w: Any, V: Any) -> None:
+def eigh(A: Any, w: Any, V: Any) -> Any:
     """A = V diag(w) V^T for a symmetric A of real numbers; eigenvalues in ascending order.
 
     Of A the lower triangle is read; it is overwritten. Eigenvectors are the columns of V.
+    It returns 0; NaN in A gives NaN.
     """
     n = A.extent(0)
     set_identity(V)
@@ -78,6 +79,7 @@ def eigh(A: Any, w: Any, V: Any) -> None:
                     kept = zero_of(V) + V[r, p]
                     V[r, p] = V[r, q]
                     V[r, q] = kept
+    return 0
 
 
 @es.function
@@ -110,9 +112,10 @@ def _complete(A: Any, p: Any) -> None:
 
 
 @es.function
-def svd(A: Any, s: Any, V: Any) -> None:
+def svd(A: Any, s: Any, V: Any) -> Any:
     """A = U diag(s) V^T for an A of real numbers with at least as many rows as columns; A is
-    overwritten by U, of the same shape. Singular values are in descending order.
+    overwritten by U, of the same shape. Singular values are in descending order. It returns 0; NaN
+    in A gives NaN.
     """
     m, n = A.extent(0), A.extent(1)
     set_identity(V)
@@ -178,3 +181,4 @@ def svd(A: Any, s: Any, V: Any) -> None:
             s[p] = s[p] * scale
         else:
             _complete(A, p)
+    return 0
