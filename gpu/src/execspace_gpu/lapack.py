@@ -16,6 +16,7 @@ from cupy.cuda.device import get_cusolver_handle
 from cupy_backends.cuda.api import runtime
 
 from .dense import CupyLinear
+from .dense_matrices import fill_mode, operation
 from .interop import cupy_array
 from .sorting import queued
 
@@ -28,7 +29,7 @@ _NOT_ON_HIP = ("potrs", "posv")  # CuPy has no routine of rocSOLVER behind these
 _MOST = 2**31 - 1  # rows, columns and strides that cuSOLVER counts
 
 
-# Rows and columns up to which launches of execspace-kernels were measured to be faster, on an H200.
+# Rows and columns up to which launches of ours were measured to be faster, on an H200.
 _SMALL = {
     "getrf": 32, "gesv": 32, "potrf": 32, "posv": 32, "trtri": 32, "geqrf": 8, "eigh": 8, "svd": 64,
 }  # fmt: skip
@@ -254,27 +255,18 @@ def _factored(matrix: Any, info: Any) -> Any:
 
 
 def _solved(matrix: Any, exchanges: Any, target: Any, mode: str) -> None:
-    from cupy_backends.cuda.libs import cublas
-
-    op = {"N": cublas.CUBLAS_OP_N, "T": cublas.CUBLAS_OP_T, "H": cublas.CUBLAS_OP_C}[mode]
     _, done = _work(1, matrix)
     _routine("getrs", matrix)(
-        get_cusolver_handle(), op, *target.shape, *_place_of(matrix), exchanges.data.ptr,
-        *_place_of(target), done.data.ptr,
+        get_cusolver_handle(), operation(mode), *target.shape, *_place_of(matrix),
+        exchanges.data.ptr, *_place_of(target), done.data.ptr,
     )  # fmt: skip
-
-
-def _fill_mode(uplo: str) -> Any:
-    from cupy_backends.cuda.libs import cublas
-
-    return cublas.CUBLAS_FILL_MODE_LOWER if uplo == "L" else cublas.CUBLAS_FILL_MODE_UPPER
 
 
 def _factored_triangle(array: Any, info: Any, uplo: str) -> None:
     if not _has_columns(array) and _has_columns(array.T):
         array, uplo = array.T, "U" if uplo == "L" else "L"
     matrix = _columns_of(array)
-    fill, n = _fill_mode(uplo), matrix.shape[0]
+    fill, n = fill_mode(uplo), matrix.shape[0]
     handle, own = get_cusolver_handle(), _place_of(matrix)
     size = _routine("potrf_bufferSize", matrix)(handle, fill, n, *own)
     work, done = _work(size, matrix)
@@ -287,6 +279,6 @@ def _factored_triangle(array: Any, info: Any, uplo: str) -> None:
 def _solved_triangle(matrix: Any, target: Any, uplo: str) -> None:
     _, done = _work(1, matrix)
     _routine("potrs", matrix)(
-        get_cusolver_handle(), _fill_mode(uplo), *target.shape, *_place_of(matrix),
+        get_cusolver_handle(), fill_mode(uplo), *target.shape, *_place_of(matrix),
         *_place_of(target), done.data.ptr,
     )  # fmt: skip

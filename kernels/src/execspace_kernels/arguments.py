@@ -195,6 +195,13 @@ def choice(value: Any, what: str, known: Sequence[str]) -> str:
     return value
 
 
+def check_bool(value: Any, what: str) -> bool:
+    """True or False; MatrixError for all else."""
+    if not isinstance(value, bool | np.bool):
+        raise MatrixError(f"{what}={value!r}; expected True or False.")
+    return bool(value)
+
+
 def count_of(value: Any, what: str, least: int) -> int:
     """A number of something; MatrixError for all else."""
     try:

@@ -37,7 +37,7 @@ class ScipyBlas(ScipyBlas3):
     def refusal(self, function: str, *args: Any) -> str | None:
         """Why it cannot do this; None if it can."""
         if function in self.matrix_functions:
-            return self.matrix_refusal(function, *args)
+            return self.matrix_refusal(*args)
         if function in ("dot", "dotu", "nrm2"):
             views = [view for view in args[:2] if view is not None]
             if views[0].rank != 1:

@@ -7,15 +7,52 @@ vendor's routine gets, or in a str why there are none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import execspace as es
 
-__all__ = ["product", "triangle", "update"]
+from ..vendors import chosen_vendor
+
+__all__ = ["chosen_library", "product", "triangle", "update"]
+
+_VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 
 _TRANSPOSED = {"N": "T", "T": "N", "C": "H", "H": "C"}
 _OTHER = {"L": "R", "R": "L"}
 _TURNED = {"L": "U", "U": "L"}
+
+
+def chosen_library(
+    what: str, wish: bool | None, space: es.ExecutionSpace, shapes: Callable[[], str],
+    forms: tuple[Any, ...] | str, *more: Any, algorithm: str = "auto",
+) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
+    """The library whose routine is to be taken, None for ours, and the arguments of that: what a
+    function of this module returned, and `more`, of which the first number is alpha."""
+    unfit = forms if isinstance(forms, str) else _unfit(forms, more)
+    args = () if unfit else (*forms, *more)
+    library = chosen_vendor(what, wish, space, shapes, *args, algorithm=algorithm, unfit=unfit)
+    return library, args
+
+
+def _unfit(forms: tuple[Any, ...], more: tuple[Any, ...]) -> str | None:
+    """Why no library takes such matrices and factors."""
+    views = [form for form in forms if isinstance(form, es.View)]
+    for view in views:
+        if view.dtype not in _VALUES:
+            return f"numbers are of {view.dtype}; expected float32, float64 or complex ones"
+        if view.dtype != views[0].dtype:
+            return f"numbers are of {views[0].dtype} and {view.dtype}; expected one type"
+        if not view.size:
+            return "there are no elements"
+    numbers = [one for one in more if not isinstance(one, bool)]
+    if numbers[0] == 0:
+        return "alpha is 0, for which it does not look at the matrix"
+    if views[0].dtype.kind != "c" and any(map(np.iscomplexobj, numbers)):
+        return "a factor is complex"
+    return None
 
 
 def product(

@@ -16,12 +16,9 @@ import execspace as es
 from ..arguments import (
     MANY,
     Space,
-    as_view,
-    check_beta,
     choice,
     has_teams,
     number_of,
-    result,
     static,
 )
 from ..decisions import decided
@@ -29,17 +26,8 @@ from ..errors import MatrixError
 from ..vendors import chosen_vendor
 from . import dot_gemm_teams
 from .elements import conjugate
-from .operands import (
-    check_apart,
-    check_numbers,
-    check_stores,
-    factor,
-    operand,
-    product_dtype,
-    scaled_dtype,
-    shapes_of,
-    teams,
-)
+from .operands import check_numbers, operand, product_dtype, product_target, shapes_of, teams
+from .stored import stored
 
 __all__ = ["dot_gemm"]
 
@@ -118,18 +106,11 @@ def dot_gemm(
         )
     check_numbers("dot_gemm", left, right)
     alpha, beta = number_of(alpha, "dot_gemm: alpha"), number_of(beta, "dot_gemm: beta")
-    check_beta("dot_gemm", out, beta)
     kind = product_dtype(left.dtype, right.dtype, "dot_gemm")
-    dtype = scaled_dtype(factor(alpha, "dot_gemm: alpha", ()), kind)
-    used = (left, right) if out is None else (left, right, as_view(out, "dot_gemm: out"))
-    where = es.space_for(*used, space=space)
-    C = result(out, "dot_gemm", (left.shape[1], right.shape[1]), dtype, where, right)
-    if out is not None:
-        check_stores("dot_gemm: out", C, dtype)
-        if beta != 0:
-            by = factor(beta, "dot_gemm: beta", ())
-            check_stores("dot_gemm: out", C, scaled_dtype(by, C.dtype))
-        check_apart("dot_gemm: out", C, A=left, B=right)
+    shape = left.shape[1], right.shape[1]
+    C, where = product_target(
+        "dot_gemm", out, shape, kind, alpha, beta, right, space, A=left, B=right
+    )  # fmt: skip
     library = chosen_vendor(
         "dot_gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}", left, right, C,
         alpha, beta, mode, algorithm=algorithm,
@@ -237,21 +218,11 @@ def _slab_by_tiles(
                             parts[(a + u) * n + b + v, s] += sums[u * wide + v]
 
 
-@es.function
-def _store(C: Any, e: Any, total: Any, alpha: Any, beta: Any, how: Any) -> None:
-    i = e // C.extent(1)
-    j = e % C.extent(1)
-    if how == "set":
-        C[i, j] = alpha * total
-    else:
-        C[i, j] = alpha * total + beta * C[i, j]
-
-
 def _joined_by_one(e: int, parts: Any, C: Any, alpha: Any, beta: Any, how: Any) -> None:
     total = parts[e, 0]
     for s in range(1, parts.extent(1)):
         total += parts[e, s]
-    _store(C, e, total, alpha, beta, how)
+    stored(C, e // C.extent(1), e % C.extent(1), total, alpha, beta, how, "all", "no")
 
 
 def _joined_by_team(
@@ -264,4 +235,4 @@ def _joined_by_team(
         reducer=es.Sum(dtype=kind),
     )
     if es.single(es.PerTeam(team)):
-        _store(C, e, total, alpha, beta, how)
+        stored(C, e // C.extent(1), e % C.extent(1), total, alpha, beta, how, "all", "no")

@@ -30,14 +30,19 @@ _ITEMS = 512  # work items that a device runs at once, for each slab
 
 class _Tiles(NamedTuple):
     """A thread has `high` columns of A and `wide` ones of B; so many `tiles` have a block of C,
-    `down` by `across` or those of a triangle, and `groups` of threads share out the rows."""
+    `down` by `across` or those of a triangle, for so many `threads`."""
 
     high: int
     wide: int
     down: int
     across: int
     tiles: int
-    groups: int
+    threads: int
+
+    @property
+    def groups(self) -> int:
+        """Threads that have the same tile."""
+        return max(self.threads // self.tiles, 1)
 
 
 def multiply(
@@ -48,7 +53,6 @@ def multiply(
     most = min(_MOST_THREADS, largest_team(space))
     of, is_one = _tiles(k, n, kind, most, is_same(A, B))
     height, width = of.high * of.down, of.wide * of.across
-    threads = min(_THREADS * -(-of.tiles // _THREADS), most)
     pair = max(1, min(_PIECE // kind.itemsize, of.high, of.wide))
     # Rows of scratch memory begin in different banks: for those who read several at once, and for
     # those who store columns.
@@ -62,9 +66,9 @@ def multiply(
     )
     if k and n:
         es.parallel_for(
-            es.TeamPolicy(slabs * blocks, threads, space=space), _slab, A, B, parts, kind.type,
-            *of, near, 1 if is_one else near, -(-near * height // threads),
-            1 if is_one else -(-near * width // threads), pair, pad_a, pad_b, -(-m // slabs),
+            es.TeamPolicy(slabs * blocks, of.threads, space=space), _slab, A, B, parts, kind.type,
+            *of[:5], of.groups, near, 1 if is_one else near, -(-near * height // of.threads),
+            1 if is_one else -(-near * width // of.threads), pair, pad_a, pad_b, -(-m // slabs),
             slabs, runs_along(A), runs_along(B), "yes" if is_one else "no", conj,
             label="dot_gemm teams",
         )  # fmt: skip
@@ -78,15 +82,16 @@ def _tiles(
     most_high = 4 if kind.itemsize > 8 else 8
     high, wide = (min(most_high, 1 << max(c - 1, 0).bit_length()) for c in (k, n))
     down, across = (max(-(-min(c, _BLOCK) // t), 1) for c, t in ((k, high), (n, wide)))
-    if is_same and k <= high * down and down * (down + 1) // 2 <= most:
-        tiles = down * (down + 1) // 2
-        threads = min(_THREADS * -(-tiles // _THREADS), most)
-        return _Tiles(high, high, down, down, tiles, max(threads // tiles, 1)), True
-    while down * across > most:
-        down, across = (max(v // 2, 1) for v in (down, across))
-    tiles = down * across
+    tiles = down * (down + 1) // 2
+    is_one = is_same and k <= high * down and tiles <= most
+    if is_one:
+        wide, across = high, down
+    else:
+        while down * across > most:
+            down, across = (max(v // 2, 1) for v in (down, across))
+        tiles = down * across
     threads = min(_THREADS * -(-tiles // _THREADS), most)
-    return _Tiles(high, wide, down, across, tiles, max(threads // tiles, 1)), False
+    return _Tiles(high, wide, down, across, tiles, threads), is_one
 
 
 # -- kernels --------------------------------------------------------------------------------------

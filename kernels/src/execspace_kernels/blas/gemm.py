@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import execspace as es
 
-from ..arguments import Space, as_view, check_beta, choice, number_of, result
+from ..arguments import Space, choice, number_of
 from ..decisions import decided
-from ..sparse.elements import check_method, is_record
-from ..vendors import chosen_vendor
+from ..sparse.elements import check_method
 from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
-from .operands import (
-    check_apart,
-    check_stores,
-    check_zero,
-    factor,
-    operand,
-    product_dtype,
-    scaled_dtype,
-    shapes_of,
-)
+from .operands import check_zero, how_of_records, operand, product_dtype, product_target, shapes_of
 
 __all__ = ["gemm"]
 
@@ -104,27 +92,19 @@ def gemm(
             f"as rows."
         )
     alpha, beta = number_of(alpha, "gemm: alpha"), number_of(beta, "gemm: beta")
-    check_beta("gemm", out, beta)
     kind = product_dtype(first.dtype, second.dtype, "gemm")
     check_zero(kind)
-    dtype = scaled_dtype(factor(alpha, "gemm: alpha", ()), kind)
-    used = (first, second) if out is None else (first, second, as_view(out, "gemm: out"))
-    where = es.space_for(*used, space=space)
-    C = result(out, "gemm", (left.shape[0], right.shape[1]), dtype, where, second)
-    if out is not None:
-        check_stores("gemm: out", C, dtype)
-        if beta != 0:
-            by = factor(beta, "gemm: beta", ())
-            check_stores("gemm: out", C, scaled_dtype(by, C.dtype))
-        check_apart("gemm: out", C, A=first, B=second)
+    shape = left.shape[0], right.shape[1]
+    C, where = product_target(
+        "gemm", out, shape, kind, alpha, beta, second, space, A=first, B=second
+    )  # fmt: skip
     for view, mode, name in ((first, mode_a, "mode_a"), (second, mode_b, "mode_b")):
         if mode in ("C", "H"):
             check_method("gemm", view.dtype, f"{name} {mode!r}", "conjugate")
     forms = by_columns.product(first, mode_a, second, mode_b, C)
-    args = () if isinstance(forms, str) else (*forms, alpha, beta)
-    library = chosen_vendor(
-        "gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}", *args,
-        algorithm=algorithm, unfit=forms if isinstance(forms, str) else None,
+    library, args = by_columns.chosen_library(
+        "gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}", forms, alpha, beta,
+        algorithm=algorithm,
     )  # fmt: skip
     if library is not None:
         library.gemm(*args)
@@ -134,18 +114,10 @@ def gemm(
     multiply(
         "gemm", name, left, right, C, alpha, beta, where, kind=kind,
         conj_a=_conjugated(first, mode_a), conj_b=_conjugated(second, mode_b),
-        how=_how_of_records(kind, alpha, beta) if is_record(kind) else None,
+        how=how_of_records("gemm", kind, alpha, beta),
     )  # fmt: skip
     return C
 
 
 def _conjugated(view: es.View, mode: str) -> str:
     return "yes" if mode in ("C", "H") and view.dtype.kind not in "fiu" else "no"
-
-
-def _how_of_records(kind: np.dtype[Any], alpha: Any, beta: Any) -> str:
-    """What `stored` does, without factors where they are 1."""
-    if alpha == 1 and beta in (0, 1):
-        return "put" if beta == 0 else "more"
-    check_method("gemm", kind, "alpha or beta", "__rmul__")
-    return "set" if beta == 0 else "add"

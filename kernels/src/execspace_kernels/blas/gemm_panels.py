@@ -15,7 +15,6 @@ import execspace as es
 
 from ..arguments import static
 from .elements import conjugate
-from .operands import runs_along
 from .stored import stored
 
 __all__ = ["multiply"]
@@ -32,12 +31,8 @@ def multiply(
     what: str, A: es.View, B: es.View, C: es.View, kind: np.dtype[Any], alpha: Any, beta: Any,
     space: es.ExecutionSpace, conj_a: str, conj_b: str, part: str, hermitian: str,
 ) -> None:  # fmt: skip
-    """C = beta C + alpha A B; the parameters are those of `matrix_products.multiply`."""
-    if runs_along(C) == "left":
-        # Vectors lie in rows.
-        A, B, C = B.T, A.T, C.T
-        conj_a, conj_b = conj_b, conj_a
-        part = {"all": "all", "lower": "upper", "upper": "lower"}[part]
+    """C = beta C + alpha A B; C runs along rows; the parameters are those of
+    `matrix_products.multiply`."""
     depth, width = A.shape[1], 0
     if _has_vectors(kind, C.dtype, alpha, beta):
         width = max(_BYTES if space.capabilities.vector_bytes < 16 else 1,

@@ -56,12 +56,8 @@ def multiply(
     what: str, A: es.View, B: es.View, C: es.View, kind: np.dtype[Any], alpha: Any, beta: Any,
     space: es.ExecutionSpace, conj_a: str, conj_b: str, part: str, hermitian: str,
 ) -> None:  # fmt: skip
-    """C = beta C + alpha A B; the parameters are those of `matrix_products.multiply`."""
-    if runs_along(C) == "right":
-        # Neighbours among threads write neighbours in a column.
-        A, B, C = B.T, A.T, C.T
-        conj_a, conj_b = conj_b, conj_a
-        part = {"all": "all", "lower": "upper", "upper": "lower"}[part]
+    """C = beta C + alpha A B; C runs along columns; the parameters are those of
+    `matrix_products.multiply`."""
     tile = _tile(C.shape, kind, space)
     (high, wide, down, across), (rows, columns) = tile, tile.block
     pair = max(1, min(_PIECE // kind.itemsize, high, wide))

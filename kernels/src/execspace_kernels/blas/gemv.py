@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import execspace as es
 
-from ..arguments import Space, as_view, check_beta, choice, number_of, result
+from ..arguments import Space, choice, number_of
 from ..decisions import decided
-from ..sparse.elements import check_method, is_record
+from ..sparse.elements import check_method
 from ..vendors import chosen_vendor
 from .operands import (
-    check_apart,
     check_shape,
-    check_stores,
     check_zero,
-    factor,
+    how_of_records,
     operand,
     product_dtype,
-    scaled_dtype,
+    product_target,
     shapes_of,
 )
 from .products import ALGORITHMS, chosen, multiply
@@ -98,19 +94,11 @@ def gemv(
     m, n = B.shape
     check_shape(source, "gemv: x", (n,), f"for mode {mode!r} of a matrix of {matrix.shape}")
     alpha, beta = number_of(alpha, "gemv: alpha"), number_of(beta, "gemv: beta")
-    check_beta("gemv", out, beta)
     kind = product_dtype(matrix.dtype, source.dtype, "gemv")
     check_zero(kind)
-    dtype = scaled_dtype(factor(alpha, "gemv: alpha", ()), kind)
-    used = (matrix, source) if out is None else (matrix, source, as_view(out, "gemv: out"))
-    where = es.space_for(*used, space=space)
-    y = result(out, "gemv", (m,), dtype, where, source)
-    if out is not None:
-        check_stores("gemv: out", y, dtype)
-        if beta != 0:
-            by = factor(beta, "gemv: beta", ())
-            check_stores("gemv: out", y, scaled_dtype(by, y.dtype))
-        check_apart("gemv: out", y, A=matrix, x=source)
+    y, where = product_target(
+        "gemv", out, (m,), kind, alpha, beta, source, space, A=matrix, x=source
+    )  # fmt: skip
     conj = "yes" if mode in ("C", "H") and kind.kind not in "fiu" else "no"
     if conj == "yes":
         check_method("gemv", matrix.dtype, f"mode {mode!r}", "conjugate")
@@ -123,14 +111,6 @@ def gemv(
         return y
     name, why = chosen(algorithm, B, kind, where)
     decided("gemv", name, why)
-    how = _how_of_records(kind, alpha, beta) if is_record(kind) else None
+    how = how_of_records("gemv", kind, alpha, beta)
     multiply("gemv", name, B, source, y, alpha, beta, where, conj, how=how)
     return y
-
-
-def _how_of_records(kind: np.dtype[Any], alpha: Any, beta: Any) -> str:
-    """What `keep` does, without factors where they are 1."""
-    if alpha == 1 and beta in (0, 1):
-        return "put" if beta == 0 else "more"
-    check_method("gemv", kind, "alpha or beta", "__rmul__")
-    return "set" if beta == 0 else "add"

@@ -20,13 +20,17 @@ from ..errors import MatrixError
 from ..sparse.elements import conjugated, is_record, zero_of
 from . import gemm_panels, gemm_teams
 from .elements import conjugate
-from .operands import cells
+from .operands import cells, runs_along
 from .stored import counts, stored
 
 __all__ = ["ALGORITHMS", "chosen", "multiply", "sum_kind"]
 
 ALGORITHMS = ("auto", "teams", "panels", "elements")
 _FEW = 32768  # products that are too few to be copied to panels
+
+
+_RUNS = {"teams": (gemm_teams.multiply, "left"), "panels": (gemm_panels.multiply, "right")}
+_TURNED = {"lower": "upper", "upper": "lower"}
 
 
 def sum_kind(kind: np.dtype[Any]) -> np.dtype[Any]:
@@ -89,7 +93,11 @@ def multiply(
             label=f"{what} elements",
         )  # fmt: skip
         return
-    run = gemm_teams.multiply if algorithm == "teams" else gemm_panels.multiply
+    # Teams write neighbours in a column, and vectors those in a row; so C may be transposed.
+    run, beside = _RUNS[algorithm]
+    if runs_along(C) != beside:
+        A, B, C = B.T, A.T, C.T
+        conj_a, conj_b, part = conj_b, conj_a, _TURNED.get(part, part)
     run(what, A, B, C, kind, alpha, beta, space, conj_a, conj_b, part, hermitian)
 
 

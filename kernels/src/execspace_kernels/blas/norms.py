@@ -246,6 +246,22 @@ def _shared_out(value: Any, large: Any, small: Any, down: Any, up: Any) -> Any:
 
 
 @es.function
+def _every(
+    x: Any, first: Any, j: Any, step: Any, kind: Any, large: Any, small: Any, down: Any, up: Any
+) -> Any:  # fmt: skip
+    """The three sums of some rows of a column."""
+    a = kind(0)
+    b = kind(0)
+    c = kind(0)
+    for i in range(first, x.extent(0), step):
+        p, q, r = _three(x, i, j, kind, large, small, down, up)
+        a += p
+        b += q
+        c += r
+    return a, b, c
+
+
+@es.function
 def _of_three(
     a: Any, b: Any, c: Any, large: Any, small: Any, down: Any, up: Any, enough: Any
 ) -> Any:
@@ -282,14 +298,7 @@ def _three_of_slab(
     enough: Any,
 ) -> None:  # fmt: skip
     if not _is_of_use(plain[()], enough):
-        a = kind(0)
-        b = kind(0)
-        c = kind(0)
-        for i in range(s, x.extent(0), parts.extent(1)):
-            p, q, r = _three(x, i, 0, kind, large, small, down, up)
-            a += p
-            b += q
-            c += r
+        a, b, c = _every(x, s, 0, parts.extent(1), kind, large, small, down, up)
         parts[0, s] = a
         parts[1, s] = b
         parts[2, s] = c
@@ -392,14 +401,7 @@ def _rows_beside(
 def _rows_of_three(
     s: int, j: int, x: Any, kind: Any, large: Any, small: Any, down: Any, up: Any, parts: Any
 ) -> None:  # fmt: skip
-    a = kind(0)
-    b = kind(0)
-    c = kind(0)
-    for i in range(s, x.extent(0), parts.extent(1)):
-        p, q, r = _three(x, i, j, kind, large, small, down, up)
-        a += p
-        b += q
-        c += r
+    a, b, c = _every(x, s, j, parts.extent(1), kind, large, small, down, up)
     parts[0, s, j] = a
     parts[1, s, j] = b
     parts[2, s, j] = c

@@ -14,9 +14,19 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, as_view, has_teams, largest_team, number_of, overlap, result
+from ..arguments import (
+    MANY,
+    Space,
+    as_view,
+    check_beta,
+    has_teams,
+    largest_team,
+    number_of,
+    overlap,
+    result,
+)
 from ..errors import MatrixError
-from ..sparse.elements import dtype_of_product, dtype_of_sum, is_record, name_of, zero
+from ..sparse.elements import check_method, dtype_of_product, dtype_of_sum, is_record, name_of, zero
 
 _LEAST, _MOST = 32, 256  # threads of a team of a device
 
@@ -90,7 +100,7 @@ def check_square(A: es.View, what: str) -> None:
 
 def factor(value: Any, what: str, columns: tuple[int, ...]) -> Factor:
     """A factor of a vector, for which `columns` is (), or of so many columns."""
-    if isinstance(value, bool | int | float | complex | np.number):
+    if isinstance(value, int | float | complex | np.number):
         number = number_of(value, what)
         weak = not isinstance(number, np.number)
         return Factor(number, "number", None if weak else number.dtype)
@@ -225,6 +235,16 @@ def shapes_of(A: es.View) -> str:
     return "x".join(str(n.bit_length()) for n in A.shape) + f"{A.layout}{A.dtype}"
 
 
+def how_of_records(what: str, kind: np.dtype[Any], alpha: Any, beta: Any) -> str | None:
+    """What stores sums of records: without factors where they are 1; None of numbers."""
+    if not is_record(kind):
+        return None
+    if alpha == 1 and beta in (0, 1):
+        return "put" if beta == 0 else "more"
+    check_method(what, kind, "alpha or beta", "__rmul__")
+    return "set" if beta == 0 else "add"
+
+
 # -- memory ---------------------------------------------------------------------------------------
 
 
@@ -279,6 +299,27 @@ def _pieces(view: es.View, outer: int) -> tuple[int, list[int], int]:
     low = view.data_ptr + sum(min((n - 1) * s, 0) for s, n in steps)
     inner = sum((n - 1) * abs(s) for s, n in steps[outer:])
     return inner + size, [abs(s) for s, _ in steps[:outer]], low
+
+
+def product_target(
+    what: str, out: Any, shape: tuple[int, ...], kind: np.dtype[Any], alpha: Any, beta: Any,
+    like: es.View, space: Space, **read: es.View,
+) -> tuple[es.View, es.ExecutionSpace]:  # fmt: skip
+    """`out`, or a new View in the layout of another one, for products of a dtype and with factors;
+    and where to compute it. Raises ViewError if `out` cannot hold it or overlaps what is read, and
+    MatrixError for `beta` without it."""
+    check_beta(what, out, beta)
+    dtype = scaled_dtype(factor(alpha, f"{what}: alpha", ()), kind)
+    used = (*read.values(),) if out is None else (*read.values(), as_view(out, f"{what}: out"))
+    where = es.space_for(*used, space=space)
+    target = result(out, what, shape, dtype, where, like)
+    if out is not None:
+        check_stores(f"{what}: out", target, dtype)
+        if beta != 0:
+            by = factor(beta, f"{what}: beta", ())
+            check_stores(f"{what}: out", target, scaled_dtype(by, target.dtype))
+        check_apart(f"{what}: out", target, **read)
+    return target, where
 
 
 # -- launches -------------------------------------------------------------------------------------

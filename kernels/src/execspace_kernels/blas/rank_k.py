@@ -14,7 +14,6 @@ import execspace as es
 from ..arguments import Space, as_view, check_beta, choice, number_of, result
 from ..decisions import decided
 from ..errors import MatrixError
-from ..vendors import chosen_vendor
 from . import by_columns
 from .matrix_products import ALGORITHMS, chosen, multiply
 from .operands import (
@@ -156,11 +155,9 @@ def _rank_k(
         check_stores(f"{what}: out", C, scaled_dtype(factor(beta, "beta", ()), C.dtype))
     check_apart(f"{what}: out", C, A=matrix)
     forms = by_columns.update(matrix, mode, C, uplo, is_hermitian)
-    args = () if isinstance(forms, str) else (*forms, alpha, beta)
-    library = chosen_vendor(
-        what, vendor, where, lambda: shapes_of(left), *args, algorithm=algorithm,
-        unfit=forms if isinstance(forms, str) else None,
-    )  # fmt: skip
+    library, args = by_columns.chosen_library(
+        what, vendor, where, lambda: shapes_of(left), forms, alpha, beta, algorithm=algorithm
+    )
     if library is not None:
         getattr(library, what)(*args)
         return C

@@ -14,10 +14,18 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, as_view, choice, is_device, largest_team, number_of, result, static
+from ..arguments import (
+    Space,
+    as_view,
+    check_bool,
+    choice,
+    is_device,
+    largest_team,
+    number_of,
+    result,
+    static,
+)
 from ..decisions import decided
-from ..errors import MatrixError
-from ..vendors import chosen_vendor
 from . import by_columns
 from .elements import conjugate
 from .elementwise import scal
@@ -163,8 +171,7 @@ def _run(
     choice(side, f"{what}: side", ("L", "R"))
     choice(uplo, f"{what}: uplo", TRIANGLES)
     choice(mode, f"{what}: mode", MODES)
-    if not isinstance(unit_diagonal, bool | np.bool):
-        raise MatrixError(f"{what}: unit_diagonal={unit_diagonal!r}; expected True or False.")
+    unit_diagonal = check_bool(unit_diagonal, f"{what}: unit_diagonal")
     matrix, source = operand(A, f"{what}: A", space, (2,)), operand(B, f"{what}: B", space, (2,))
     check_numbers(what, matrix, source)
     check_square(matrix, what)
@@ -188,11 +195,9 @@ def _run(
     check_apart(f"{what}: out", X, A=matrix)
     check_same_or_apart(f"{what}: out", X, B=source)
     forms = by_columns.triangle(matrix, side, uplo, mode, X)
-    is_own = isinstance(forms, str)
-    args = () if is_own else (*forms[:-1], bool(unit_diagonal), alpha, forms[-1])
-    library = chosen_vendor(
-        what, vendor, where, lambda: f"{shapes_of(matrix)}+{shapes_of(source)}", *args,
-        unfit=forms if isinstance(forms, str) else None,
+    library, args = by_columns.chosen_library(
+        what, vendor, where, lambda: f"{shapes_of(matrix)}+{shapes_of(source)}", forms,
+        unit_diagonal, alpha,
     )  # fmt: skip
     if X.size and not is_same(X, source) and (library is not None or alpha == 1):
         es.deep_copy(X, source, instance=where)

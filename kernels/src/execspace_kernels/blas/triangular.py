@@ -14,9 +14,8 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, Space, as_view, choice, has_teams, largest_team, result
+from ..arguments import MANY, Space, as_view, check_bool, choice, has_teams, largest_team, result
 from ..decisions import decided
-from ..errors import MatrixError
 from ..vendors import chosen_vendor
 from .elements import conjugate
 from .operands import (
@@ -177,8 +176,7 @@ class _Call:
     ) -> None:  # fmt: skip
         choice(uplo, f"{what}: uplo", TRIANGLES)
         choice(mode, f"{what}: mode", MODES)
-        if not isinstance(unit_diagonal, bool | np.bool):
-            raise MatrixError(f"{what}: unit_diagonal={unit_diagonal!r}; expected True or False.")
+        unit_diagonal = check_bool(unit_diagonal, f"{what}: unit_diagonal")
         name = "b" if what == "trsv" else "x"
         matrix = operand(A, f"{what}: A", space, (2,))
         check_square(matrix, what)

@@ -13,13 +13,13 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, choice, result
+from ..arguments import Space, check_bool, choice, result
 from ..batched.elements import zero_of
 from ..blas.operands import cells, check_square, real_of
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .jacobi import MOST_SWEEPS, pair, policy_of, put_in_order, rotation, turn
-from .operands import TRIANGLES, check_bool, matrix, shapes_of
+from .operands import TRIANGLES, matrix, shapes_of
 
 __all__ = ["eigh"]
 

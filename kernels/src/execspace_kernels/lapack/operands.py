@@ -10,13 +10,13 @@ import execspace as es
 
 from ..arguments import Space, as_view, has_teams, is_device, largest_team
 from ..blas.operands import check_shape, operand, shapes_of, written
+from ..blas.updates import TRIANGLES
 from ..errors import MatrixError
 
 __all__ = [
     "TRIANGLES",
     "changed",
     "check_alike",
-    "check_bool",
     "check_pivots",
     "columns_of",
     "matrix",
@@ -28,7 +28,6 @@ __all__ = [
     "tau_of",
 ]
 
-TRIANGLES = ("L", "U")
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 _THREADS = 256  # of a team that factors a panel
 
@@ -61,13 +60,6 @@ def check_alike(what: str, **views: es.View) -> None:
                 f"{what}: {name} is View '{other.label}' of {other.dtype}, and {first} of "
                 f"{view.dtype}; expected one type."
             )
-
-
-def check_bool(value: Any, what: str) -> bool:
-    """True or False; MatrixError for all else."""
-    if not isinstance(value, bool | np.bool):
-        raise MatrixError(f"{what}={value!r}; expected True or False.")
-    return bool(value)
 
 
 def right_sides(source: Any, what: str, rows: int) -> es.View:

@@ -14,13 +14,13 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, result
+from ..arguments import Space, check_bool, result
 from ..batched.elements import magnitude, zero_of
 from ..blas.operands import cells, real_of
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .jacobi import lanes_of, pair, policy_of, put_in_order, rotation, turn
-from .operands import check_bool, matrix, shapes_of
+from .operands import matrix, shapes_of
 from .qr import factor, form
 
 __all__ = ["SVD", "svd"]

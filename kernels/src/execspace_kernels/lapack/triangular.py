@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import Space, choice, is_device
+from ..arguments import Space, check_bool, choice, is_device
 from ..batched import serial
 from ..batched import team as of_team
 from ..blas.operands import check_square
@@ -21,7 +21,7 @@ from ..blas.triangles import trsm
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
-from .operands import TRIANGLES, changed, check_bool, new_info, one_team, shapes_of
+from .operands import TRIANGLES, changed, new_info, one_team, shapes_of
 
 __all__ = ["trtri"]
 
