@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import execspace as es
+from benchmarks.blas.contestants import kind_of
 from benchmarks.common.optional import library
 from benchmarks.common.report import Results, report
 from benchmarks.common.turns import Contestant, Maker, over, take_turns
@@ -26,7 +27,6 @@ from execspace_kernels import batched
 
 SIZES = (3, 4, 5, 8, 10, 15, 16)
 BATCH = {"device": 163840, "host": 16384}
-DEVICES = ("cuda", "hip", "opencl")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: Results = {}
     for name in options.space or usable:
         space = es.space(name)
-        batch = BATCH["device" if name.partition(":")[0] in DEVICES else "host"]
+        batch = BATCH[kind_of(space)]
         for n in options.sizes:
             makers = _makers(space, 50 if options.quick else batch, n, options.layout)
             found = take_turns(makers, options.rounds, calls=5, peers=["PyTorch"])

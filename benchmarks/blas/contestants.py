@@ -1,4 +1,4 @@
-"""Who takes part in the benchmarks of dense matrices, and arrays that all of them know."""
+"""Who takes part in the benchmarks of dense matrices, arrays that all know, and what is shown."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 import execspace as es
 from benchmarks.common.optional import cupy_on_device, library
-from benchmarks.common.turns import Contestant, Maker
+from benchmarks.common.turns import Contestant, Maker, over, peers_of
 
 DEVICES = ("cuda", "hip", "opencl")
 _FEW = 4096  # work items that run at once, on what is no GPU
@@ -116,3 +117,17 @@ def with_peers(
 
     who = [name for name in peers(space) if name in calls or "" in calls]
     return ours | {name: partial(make, name) for name in who}
+
+
+def table(title: str, outcome: dict[str, dict[str, Any]], rate: str | None = None) -> Table:
+    """What everybody took, with a rate such as "GB/s" if there is one, beside the fastest peer."""
+    rates = () if rate is None else (rate,)
+    found = Table("who", "ms", *rates, "of the fastest peer", title=title)
+    fastest = min(peers_of(outcome), key=lambda who: outcome[who]["ms"], default=None)
+    for who, one in outcome.items():
+        ratio = over(outcome, who, fastest) if fastest else None
+        what = one.get("error") or one.get("not_there")
+        told = (str(one.get(name, "")) for name in rates)
+        shown = "" if ratio is None else f"{ratio:.2f}"
+        found.add_row(who, what or f"{one['ms']:.4f}", *told, shown)
+    return found

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import execspace as es
-from benchmarks.blas.contestants import filled, kind_of, ours_of, with_peers
+from benchmarks.blas.contestants import filled, kind_of, ours_of, table, with_peers
 from benchmarks.common.optional import library
 from benchmarks.common.report import Results, report
-from benchmarks.common.turns import Maker, over, peers_of, take_turns
+from benchmarks.common.turns import Maker, take_turns
 from execspace_kernels import blas
 
 SECTIONS = ("gemm", "syrk", "trmm", "trsm")
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if "ms" in one:
                     one["Gflop/s"] = round(operations / one["ms"] / 1e6, 1)
             results.setdefault(name, {})[case] = found
-            Console().print(_table(f"{name}: {case}", found))
+            Console().print(table(f"{name}: {case}", found, "Gflop/s"))
     return report(results, options.json)
 
 
@@ -137,17 +136,6 @@ def _trmm_of_scipy(lib: Any, A: Any, B: Any, C: Any) -> Any:
 
 def _dominant(i: int, A: Any) -> None:
     A[i, i] += A.extent(0)
-
-
-def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
-    table = Table("who", "ms", "Gflop/s", "of the fastest peer", title=title)
-    fastest = min(peers_of(outcome), key=lambda who: outcome[who]["ms"], default=None)
-    for who, found in outcome.items():
-        ratio = over(outcome, who, fastest) if fastest else None
-        shown = "" if ratio is None else f"{ratio:.2f}"
-        what = found.get("error") or found.get("not_there")
-        table.add_row(who, what or f"{found['ms']:.4f}", str(found.get("Gflop/s", "")), shown)
-    return table
 
 
 if __name__ == "__main__":

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import execspace as es
-from benchmarks.blas.contestants import contestant, filled, kind_of, ours_of, with_peers
+from benchmarks.blas.contestants import contestant, filled, kind_of, ours_of, table, with_peers
 from benchmarks.common.optional import library
 from benchmarks.common.report import Results, report
-from benchmarks.common.turns import Maker, over, peers_of, take_turns
+from benchmarks.common.turns import Maker, take_turns
 from execspace_kernels import blas
 
 SECTIONS = ("nrm2", "dot", "sum", "axpby", "columns", "gemv", "ger", "trsv", "dot_gemm")
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if "ms" in one:
                     one["GB/s"] = round(size / one["ms"] / 1e6, 1)
             results.setdefault(name, {})[case] = found
-            Console().print(_table(f"{name}: {case}", found))
+            Console().print(table(f"{name}: {case}", found, "GB/s"))
     return report(results, options.json)
 
 
@@ -238,17 +237,6 @@ def _tall(space: es.ExecutionSpace, rows: int, k: int, layout: str) -> dict[str,
 
     ours = ours_of(space, call, C.to_numpy, expected, True)
     return with_peers(space, ours, (A,), expected, {"": lambda lib, A: A.T @ A})
-
-
-def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
-    table = Table("who", "ms", "GB/s", "of the fastest peer", title=title)
-    fastest = min(peers_of(outcome), key=lambda who: outcome[who]["ms"], default=None)
-    for who, found in outcome.items():
-        ratio = over(outcome, who, fastest) if fastest else None
-        shown = "" if ratio is None else f"{ratio:.2f}"
-        what = found.get("error") or found.get("not_there")
-        table.add_row(who, what or f"{found['ms']:.4f}", str(found.get("GB/s", "")), shown)
-    return table
 
 
 if __name__ == "__main__":

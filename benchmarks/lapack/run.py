@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import execspace as es
-from benchmarks.blas.contestants import peers
+from benchmarks.blas.contestants import peers, table
 from benchmarks.common.optional import library
 from benchmarks.common.report import Results, report
-from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
+from benchmarks.common.turns import Contestant, Maker, take_turns
 from execspace_kernels import lapack
 
 SECTIONS = ("getrf", "potrf", "geqrf", "gesv", "trtri", "eigh", "svd")
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             known = [who for who in makers if not who.startswith("execspace")]
             found = take_turns(makers, options.rounds, calls=1, peers=known)
             results.setdefault(name, {})[case] = found
-            Console().print(_table(f"{name}: {case}", found))
+            Console().print(table(f"{name}: {case}", found))
     return report(results, options.json, layout=options.layout)
 
 
@@ -167,17 +166,6 @@ _TORCH = {
     "eigh": lambda lib, A, b: lib.linalg.eigh(A),
     "svd": lambda lib, A, b: lib.linalg.svd(A),
 }
-
-
-def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
-    table = Table("who", "ms", "of the fastest peer", title=title)
-    fastest = min(peers_of(outcome), key=lambda who: outcome[who]["ms"], default=None)
-    for who, found in outcome.items():
-        ratio = over(outcome, who, fastest) if fastest else None
-        shown = "" if ratio is None else f"{ratio:.2f}"
-        what = found.get("error") or found.get("not_there")
-        table.add_row(who, what or f"{found['ms']:.4f}", shown)
-    return table
 
 
 if __name__ == "__main__":
