@@ -22,7 +22,7 @@ from execspace_compiler.frontend import hir, lowering
 from execspace_compiler.ir import diagnostics
 from execspace_compiler.oracle import plan, runtime, teams
 from execspace_compiler.reductions import joins
-from execspace_compiler.reductions.reduction import ReductionBuilder
+from execspace_compiler.reductions.building import ReductionBuilder
 from execspace_compiler.typing import context, module
 
 Lowering = lowering._Lowering

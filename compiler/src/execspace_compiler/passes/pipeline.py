@@ -44,7 +44,8 @@ from ..ir.types import (
     element_of,
     flat_scalars,
 )
-from ..reductions.reduction import Reduction, ReductionBuilder
+from ..reductions.building import ReductionBuilder
+from ..reductions.reduction import Reduction
 from ..typing.function import TypedFunction, type_function, typer_of_module
 from ..typing.lowered import Lowered
 from ..typing.module import ModuleTyper, Resolver

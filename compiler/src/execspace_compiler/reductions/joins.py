@@ -89,6 +89,11 @@ class Join(ABC):
         """Whether `accumulate` uses each contribution once, so that it needs no variable."""
         return False
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether exchanged states are joined to the same bits."""
+        return False
+
     def partial(self, type: Scalar, count: int) -> Partial | None:
         """The exact join of so many contributions of a type in 32 bits, where it is cheaper than to
         join each of them into the state; None if there is none, or nothing to gain."""
@@ -135,6 +140,14 @@ class Plain(Join):
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
         acc = self.states[0]
         return [Assign(acc.name, self.joined(acc.var, others[0]))]
+
+    @property
+    def is_symmetric(self) -> bool:
+        # Of two zeros or two NaN an extreme is the first one; products of complex numbers are
+        # contracted.
+        return self.type.kind in "iub" or (
+            self.kind == "sum" or (self.kind == "prod" and self.type.kind == "f")
+        )
 
     def partial(self, type: Scalar, count: int) -> Partial | None:
         if type.kind not in "iu" or type.kind != self.type.kind:
