@@ -182,6 +182,21 @@ def method_with_an_argument(i, z):
 
 
 @case(F64)
+def view_of_a_python_number(i, x):
+    x[i] = (2 * i).view(es.float64)
+
+
+@case(F64)
+def view_as_a_smaller_number(i, x):
+    x[i] = x[i].view(es.int32)
+
+
+@case(F64)
+def view_as_nothing(i, x):
+    x[i] = x[i].view()
+
+
+@case(F64)
 def extent_by_keyword(i, x):
     x[i] = x.extent(d=0)
 

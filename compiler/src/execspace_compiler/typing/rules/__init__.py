@@ -55,4 +55,5 @@ METHODS.homes = {
     "scratch": "teams",
     "static_extent": "calls",
     "thread_scratch": "teams",
+    "view": "bits",
 }

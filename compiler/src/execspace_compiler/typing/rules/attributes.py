@@ -57,9 +57,9 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
         if name in ("real", "imag"):
             return part(cx, name, base, loc)
-        if name == "conjugate":
+        if name in ("conjugate", "view"):
             return Method(base, name)
-    hint = "numbers have real, imag and conjugate()"
+    hint = "numbers have real, imag, conjugate() and view()"
     if isinstance(base, Obj) and isinstance(base.value, type) and issubclass(base.value, OwnRecord):
         from .own_records import attribute_of  # loaded by kernels that have such
 
