@@ -272,13 +272,17 @@ class Split:
 class Combine:
     """Join the members' states, in order of the members; all members get the result.
 
-    `merge` is a function of two states, each made up of the variables `states`.
+    `merge` is a function of two states, each made up of the variables `states`. `operation` is what
+    it does if that is one of a number: "sum", "min" and so on. `is_symmetric` says that states may
+    be exchanged: the result has the same bits.
     """
 
     level: str
     states: tuple[Var, ...]
     merge: str
     loc: Loc = field(default=NOWHERE, compare=False)
+    operation: str | None = None
+    is_symmetric: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,11 @@ class CallBuilder:
             "        try: frame = frames.pop()",
             "        except IndexError: frame = make_frame()",
             *["        tiles, epoch = launch.room(frame, units)"] * bool(self.entry.tile),
-            *["        launch.room_of_teams(frame, w0, w1, units)"] * self.scratch,
+            *[
+                "        if frame.room != (w0, w1, units): "
+                "launch.room_of_teams(frame, w0, w1, units)"
+            ]
+            * self.scratch,
             *self._packing(),
             *(f"        {line}" for line in (*self.before(), *self._enqueue())),
             *["        frame.views = None"] * self.keeps_views,

@@ -363,6 +363,7 @@ class DeviceLaunch(ABC, Generic[P]):
         if "pool" in frame.extra and nbytes > frame.pool:
             frame.give("pool", self.allocate(max(nbytes, 16), 0))
             frame.pool = nbytes
+        frame.room = first, second, units
 
     def room_bytes(self, units: int) -> int:
         """Bytes of the scratch memory of a scan."""

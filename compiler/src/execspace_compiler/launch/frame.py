@@ -24,14 +24,17 @@ class Frame:
         Bytes of dynamic group memory that its teams share.
     pool : int
         Bytes of the pool.
+    room : tuple of int
+        What scratch memory of teams is there for: see `DeviceLaunch.room_of_teams`.
     """
 
-    __slots__ = ("epoch", "extra", "pool", "record", "shared", "tiles", "views")
+    __slots__ = ("epoch", "extra", "pool", "record", "room", "shared", "tiles", "views")
 
     def __init__(self, extra: tuple[str, ...]) -> None:
         self.extra: dict[str, Any] = dict.fromkeys(extra)
         self.record: Any = None
         self.views: Any = None
+        self.room: tuple[int, ...] = ()
         self.tiles = self.epoch = self.shared = self.pool = 0
 
     def give(self, name: str, memory: Any) -> None:

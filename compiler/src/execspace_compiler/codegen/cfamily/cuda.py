@@ -11,6 +11,16 @@ from .dialect import Heads, Pragmas, header
 from .gpu_cpp import GPU_CPP, lanes
 from .ptx import BARRIER, FLOAT32_SUMS, KEPT, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
+_OF_LANES = {
+    (operation, dtype): f"_es_of_lanes_{operation}({{mask}}, {{value}})"
+    for operation, dtypes in (
+        ("sum", ("int32", "uint32")),
+        ("min", ("int32", "uint32", "int64", "uint64")),
+        ("max", ("int32", "uint32", "int64", "uint64")),
+    )
+    for dtype in dtypes
+}
+
 CUDA = replace(
     GPU_CPP,
     name="cuda",
@@ -21,6 +31,7 @@ CUDA = replace(
             ("_es_bit_cast", header("cuda_bits.h")),
             ("_es_atomic_", header("cuda_atomics.h")),
             ("_es_shuffle", header("cuda_shuffle.h")),
+            ("_es_of_lanes_", header("cuda_reduce.h")),
             ("_es_pack_", header("gpu_packs.h")),
             ("_es_nontemporal_", header("cuda_nontemporal.h")),
         ),
@@ -41,6 +52,6 @@ CUDA = replace(
     ),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
-    lanes=replace(lanes(32), barrier=NAMED_BARRIER),
+    lanes=replace(lanes(32), barrier=NAMED_BARRIER, reduce=_OF_LANES),
     scan=ORDERED_SCAN,
 )

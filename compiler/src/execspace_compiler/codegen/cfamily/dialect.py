@@ -219,6 +219,9 @@ class Lanes:
     barrier : str
         Statement: a named barrier for `count` work-items of a group, a multiple of the lanes; `n`
         is its number, from 1 to 15; a form. Empty if there are none.
+    reduce : mapping of (str, str) to str
+        By operation of a reducer and dtype, where there are such functions: an expression of the
+        `value` of all lanes of `mask`, joined; forms.
     """
 
     count: int = 1
@@ -228,6 +231,7 @@ class Lanes:
     first: str = ""
     sync: str = ""
     barrier: str = ""
+    reduce: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

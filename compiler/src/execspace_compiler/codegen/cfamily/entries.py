@@ -251,7 +251,8 @@ class Entries:
                 lines.append(d.memory.dynamic_group)
             else:
                 pointers.append(f"{d.memory.group}{d.memory.widest_type} *_group_memory")
-            own = f"({d.memory.group}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
+            # Compilers are told the alignment of each team's memory, which scratch.py ensures.
+            own = f"({d.memory.group}{byte} *)_group_memory + {SLOT.name} * (_a._scratch0 & -16)"
             lines.append(f"{d.memory.group}{byte} *{GROUP.name} = {own};")
         if team.uses(1):
             pointers.append(f"{d.memory.device}{byte} *_pool")

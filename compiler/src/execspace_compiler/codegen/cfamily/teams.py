@@ -199,36 +199,76 @@ class Teams:
         pairs = zip(names, parts, strict=True) if back else zip(parts, names, strict=True)
         return [f"{a} = {b};" for a, b in pairs]
 
+    def taken(self, s: ir.Combine | ir.Prefix, name: str, mask: str, source: str) -> str:
+        """Statement that declares a state, that of another lane."""
+        sizes = [v.type.itemsize for v in s.states if isinstance(v.type, Scalar)]
+        end, align = 0, max(min(n, 8) for n in sizes)
+        for n in sizes:
+            end = -(-end // min(n, 8)) * min(n, 8) + n
+        words = -(-end // align) * align / 4
+        value = self.value(mask, "_s", source)
+        if len(sizes) > 1 and sum(-(-n // 4) for n in sizes) < words:  # it has padding
+            each = (self.value(mask, part, source) for part in self.parts("_s", len(sizes)))
+            value = f"{{{', '.join(each)}}}"
+        return f"const {self.kind(s.merge)} {name} = {value};"
+
     def combine(self, s: ir.Combine) -> list[str]:
         count, kind = len(s.states), self.kind(s.merge)
         lines = [f"{{ {kind} _s;", *self.packed(s.states, "_s")]
         if s.level == "vector":
-            lines += self.tree(s.merge, count, 1, self.shape.lanes, self.lanes_mask(), LANE.name)
-            first = f"{self.d.lanes.own} & {~(self.shape.lanes - 1)}"
-            lines.append(f"_s = {self.value(self.lanes_mask(), '_s', first)};")
+            lines += self.in_warp(s, 1, self.shape.lanes, self.lanes_mask(), LANE.name)
         elif self.in_lanes:
-            mask, item = self.team_mask(), self.item()
-            lines.append(self.sync(mask))
+            lines.append(self.sync(self.team_mask()))
             unit = self.shape.lanes if s.level == "thread" else 1
-            lines += self.tree(s.merge, count, unit, self.shape.items, mask, item)
-            lines.append(f"_s = {self.value(mask, '_s', f'{self.d.lanes.own} - {item}')};")
+            lines += self.in_warp(s, unit, self.shape.items, self.team_mask(), self.item())
         elif self.width > 1:
             lines += self.by_warps(s, count, kind)
         else:
             lines += self.by_memory(s, count, kind)
         return [*lines, *self.packed(s.states, "_s", back=True), "}"]
 
+    def in_warp(self, s: ir.Combine, unit: int, items: int, mask: str, item: str) -> list[str]:
+        """Join states of a warp; all get the result."""
+        form = self.of_lanes(s, unit)
+        if form and items == self.width:  # parts of a warp would go one after the other
+            return [f"_s = {form.format(mask=mask, value='_s')};"]
+        if items & (items - 1):
+            first = self.taken(s, "_o", mask, f"{self.d.lanes.own} - {item}")
+            return [*self.tree(s, unit, items, mask, item, str(items)), f"{{ {first} _s = _o; }}"]
+        # A butterfly, where all must find the same: the state of the lower lane comes first.
+        lines = []
+        count, kind = len(s.states), self.kind(s.merge)
+        w = unit
+        while w < items:
+            lines.append(f"{{ {self.taken(s, '_o', mask, f'{self.d.lanes.own} ^ {w}')}")
+            if s.is_symmetric:
+                lines.append(f"_s = {self.merged(s.merge, count, '_s', '_o')}; }}")
+            else:
+                lines += [
+                    f"const bool _later = ({self.d.lanes.own} & {w}) != 0;",
+                    f"const {kind} _a = _later ? _o : _s, _b = _later ? _s : _o;",
+                    f"_s = {self.merged(s.merge, count, '_a', '_b')}; }}",
+                ]
+            w *= 2
+        return lines
+
+    def of_lanes(self, s: ir.Combine, unit: int) -> str:
+        """The form of a function that joins the states of all lanes; empty if there is none."""
+        if s.operation is None or len(s.states) > 1 or (s.operation == "sum" and unit > 1):
+            return ""
+        t = s.states[0].type
+        return self.d.lanes.reduce.get((s.operation, t.name), "") if isinstance(t, Scalar) else ""
+
     def tree(
-        self, merge: str, count: int, unit: int, items: int, mask: str, item: str
+        self, s: ir.Combine, unit: int, items: int, mask: str, item: str, end: str
     ) -> list[str]:
-        """Join within a warp, distances doubling; the first lane gets the result."""
+        """Join states of a warp that begin before `end`, distances doubling, into the first one."""
         lines = []
         w = unit
         while w < items:
-            other = self.value(mask, "_s", f"({self.d.lanes.own} + {w}) & {self.width - 1}")
-            joined = self.merged(merge, count, "_s", "_o")
-            inside = f"if ({item} + {w} < {items}) "
-            lines.append(f"{{ const {self.kind(merge)} _o = {other}; {inside}_s = {joined}; }}")
+            other = self.taken(s, "_o", mask, f"({self.d.lanes.own} + {w}) & {self.width - 1}")
+            joined = self.merged(s.merge, len(s.states), "_s", "_o")
+            lines.append(f"{{ {other} if ({item} + {w} < {end}) _s = {joined}; }}")
             w *= 2
         return lines
 
@@ -243,21 +283,18 @@ class Teams:
         half = -(-warps * max(sizes) // _SLOT) * _SLOT  # the same for states of all sizes
         self.reserve(2 * half)
         unit = self.shape.lanes if s.level == "thread" else 1
-        mask = self.warp_mask()
         rest = self.shape.items % self.width
         item = self.d.lanes.own
-        items = self.width
         lines = []
-        if rest:
+        form = self.of_lanes(s, unit)
+        if form:
+            lines.append(f"_s = {form.format(mask=self.warp_mask(), value='_s')};")
+        elif rest:
             last = self.shape.items - rest
             lines.append(f"const int _n = {self.item()} < {last} ? {self.width} : {rest};")
-        w = unit
-        while w < items:
-            other = self.value(mask, "_s", f"({item} + {w}) & {self.width - 1}")
-            joined = self.merged(s.merge, count, "_s", "_o")
-            test = f"if ({item} + {w} < {'_n' if rest else items}) "
-            lines.append(f"{{ const {kind} _o = {other}; {test}_s = {joined}; }}")
-            w *= 2
+        if not form:
+            end = "_n" if rest else str(self.width)
+            lines += self.tree(s, unit, self.width, self.warp_mask(), item, end)
         row = self.row(kind, f"_flip * {half}")
         # A team with its own stride begins at a multiple of the width.
         lines += [
@@ -299,35 +336,33 @@ class Teams:
         lines += [f"{p} = {v};" for p, v in zip(self.parts("_i", count), identity, strict=True)]
         if s.level == "vector":
             n = self.shape.lanes
-            lines += self.within_warp(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
+            lines += self.within_warp(s, 1, n, self.lanes_mask(), f"(int){LANE.name}")
         elif self.in_lanes:
             unit = self.shape.lanes if s.level == "thread" else 1
             mask = self.team_mask()
             lines.append(self.sync(mask))
-            lines += self.within_warp(s, kind, unit, self.shape.items, mask, self.item())
+            lines += self.within_warp(s, unit, self.shape.items, mask, self.item())
         else:
             lines += self.prefix_by_memory(s, kind)
         return [*lines, *self.packed(s.states, "_s", back=True), "}"]
 
-    def within_warp(
-        self, s: ir.Prefix, kind: str, unit: int, items: int, mask: str, item: str
-    ) -> list[str]:
+    def within_warp(self, s: ir.Prefix, unit: int, items: int, mask: str, item: str) -> list[str]:
         count = len(s.states)
         lines = [f"const int _q = {item};"]
         w = unit
         while w < items:
-            other = self.value(mask, "_s", f"({self.d.lanes.own} - {w}) & {self.width - 1}")
+            other = self.taken(s, "_o", mask, f"({self.d.lanes.own} - {w}) & {self.width - 1}")
             joined = self.merged(s.merge, count, "_o", "_s")
-            lines.append(f"{{ const {kind} _o = {other}; if (_q >= {w}) _s = {joined}; }}")
+            lines.append(f"{{ {other} if (_q >= {w}) _s = {joined}; }}")
             w *= 2
-        total = self.value(mask, "_s", f"{self.d.lanes.own} - _q + {items - 1}")
-        before = self.value(mask, "_s", f"({self.d.lanes.own} - {unit}) & {self.width - 1}")
+        total = self.taken(s, "_t", mask, f"{self.d.lanes.own} - _q + {items - 1}")
+        before = self.taken(s, "_o", mask, f"({self.d.lanes.own} - {unit}) & {self.width - 1}")
         return [
             *lines,
-            f"{{ const {kind} _t = {total};",
+            f"{{ {total}",
             *self.packed(s.totals, "_t", back=True),
             "}",
-            f"_s = {before};",
+            f"{{ {before} _s = _o; }}",
             f"if (_q < {unit}) _s = _i;",
         ]
 

@@ -18,7 +18,8 @@ from ...ir.diagnostics import Loc, syntax_fault, type_fault
 from ...ir.rewriting import renamed
 from ...ir.structures import strong
 from ...ir.types import BOOL, INDEX, Scalar, TupleTy, Type
-from ...reductions.reduction import Reduction, ReductionBuilder
+from ...reductions.building import ReductionBuilder
+from ...reductions.reduction import Reduction
 from ..context import CALLS, METHODS, Call, Context
 from ..scan_prefix import with_settled_prefix
 from ..values import (
@@ -194,7 +195,10 @@ def _nested_launch(
         return Obj(None, "None")
     cx.out += [*reduction.reset(), split]
     states = tuple(s.var for s in reduction.states)
-    cx.out.append(ir.Combine(items.level, states, _merge_function(cx, reduction), loc))
+    merge = _merge_function(cx, reduction)
+    cx.out.append(
+        ir.Combine(items.level, states, merge, loc, reduction.operation, reduction.is_symmetric)
+    )
     return _finished(cx, reduction)
 
 
@@ -285,7 +289,9 @@ def _over_members(cx: Context, call: Call) -> Value:
     states = tuple(s.var for s in reduction.states)
     merge = _merge_function(cx, reduction)
     if call.name == "reduce":
-        cx.out.append(ir.Combine("thread", states, merge, loc))
+        cx.out.append(
+            ir.Combine("thread", states, merge, loc, reduction.operation, reduction.is_symmetric)
+        )
         return _finished(cx, reduction)
     totals = tuple(ir.Var(f"{v.name}_total", v.type) for v in states)
     for v in totals:
