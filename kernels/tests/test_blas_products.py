@@ -14,7 +14,7 @@ from execspace_kernels import MatrixError, blas, explain
 MODES = {
     "N": lambda A: A, "T": lambda A: A.T, "C": lambda A: A.conj(), "H": lambda A: A.conj().T,
 }  # fmt: skip
-PIECES = {"_SPAN": 5, "_TILE": 8}
+PIECES = {"_SPAN": 5, "_TILE": 8, "_THREADS": 8, "_SHORT": 5, "_SCRATCH": 112}
 SMALL = {
     "products": PIECES, "dot_gemm": {"_ROWS": 7, "_FEW": 2},
     "dot_gemm_teams": {"_BLOCK": 8, "_BYTES": 300},

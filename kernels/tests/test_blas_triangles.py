@@ -12,7 +12,10 @@ from execspace_kernels import MatrixError, blas
 MODES = {
     "N": lambda A: A, "T": lambda A: A.T, "C": lambda A: A.conj(), "H": lambda A: A.conj().T,
 }  # fmt: skip
-PIECES = {"products": {"_SPAN": 5, "_TILE": 8}, "triangular": {"_MOST_ROWS": 8}}
+PIECES = {
+    "products": {"_SPAN": 5, "_TILE": 8, "_THREADS": 8, "_SHORT": 5, "_SCRATCH": 112},
+    "triangular": {"_MOST_ROWS": 8},
+}
 
 
 @pytest.fixture(params=["as it is", "in pieces", "device", "device in pieces"])

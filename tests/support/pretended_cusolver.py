@@ -85,7 +85,7 @@ class Solver:
         return lambda handle, *args: function(dtype, *args)
 
 
-def _at(dtype, address, m, n, step):
+def matrix_at(dtype, address, m, n, step):
     """A matrix by columns in memory."""
     length = step * (n - 1) + m
     flat = np.frombuffer((c_char * (length * dtype.itemsize)).from_address(address), dtype)
@@ -93,8 +93,8 @@ def _at(dtype, address, m, n, step):
     return np.lib.stride_tricks.as_strided(flat, (m, n), strides)
 
 
-def _vector(address, length, dtype=np.int32):
-    return _at(np.dtype(dtype), address, length, 1, length)[:, 0]
+def vector_at(address, length, dtype=np.int32):
+    return matrix_at(np.dtype(dtype), address, length, 1, length)[:, 0]
 
 
 def _call(name, dtype):
@@ -104,38 +104,38 @@ def _call(name, dtype):
 
 
 def _getrf(dtype, m, n, a, lda, work, pivots, info):
-    A = _at(dtype, a, m, n, lda)
-    A[...], found, _vector(info, 1)[0] = _call("getrf", dtype)(A)
-    _vector(pivots, min(m, n))[...] = found + 1
+    A = matrix_at(dtype, a, m, n, lda)
+    A[...], found, vector_at(info, 1)[0] = _call("getrf", dtype)(A)
+    vector_at(pivots, min(m, n))[...] = found + 1
 
 
 def _getrs(dtype, trans, n, columns, a, lda, pivots, b, ldb, info):
-    B = _at(dtype, b, n, columns, ldb)
-    exchanges = _vector(pivots, n) - 1
-    B[...], _ = _call("getrs", dtype)(_at(dtype, a, n, n, lda), exchanges, B, trans=trans)
+    B = matrix_at(dtype, b, n, columns, ldb)
+    exchanges = vector_at(pivots, n) - 1
+    B[...], _ = _call("getrs", dtype)(matrix_at(dtype, a, n, n, lda), exchanges, B, trans=trans)
 
 
 def _potrf(dtype, fill, n, a, lda, work, size, info):
-    A = _at(dtype, a, n, n, lda)
-    A[...], _vector(info, 1)[0] = _call("potrf", dtype)(A, lower=fill == 0, clean=0)
+    A = matrix_at(dtype, a, n, n, lda)
+    A[...], vector_at(info, 1)[0] = _call("potrf", dtype)(A, lower=fill == 0, clean=0)
 
 
 def _potrs(dtype, fill, n, columns, a, lda, b, ldb, info):
-    B = _at(dtype, b, n, columns, ldb)
-    B[...], _ = _call("potrs", dtype)(_at(dtype, a, n, n, lda), B, lower=fill == 0)
+    B = matrix_at(dtype, b, n, columns, ldb)
+    B[...], _ = _call("potrs", dtype)(matrix_at(dtype, a, n, n, lda), B, lower=fill == 0)
 
 
 def _geqrf(dtype, m, n, a, lda, tau, work, size, info):
-    A = _at(dtype, a, m, n, lda)
-    A[...], _vector(tau, min(m, n), dtype)[...], _, _ = _call("geqrf", dtype)(A)
+    A = matrix_at(dtype, a, m, n, lda)
+    A[...], vector_at(tau, min(m, n), dtype)[...], _, _ = _call("geqrf", dtype)(A)
 
 
 def _orgqr(dtype, m, n, k, a, lda, tau, work, size, info):
-    A = _at(dtype, a, m, n, lda)
-    A[...], _, _ = _call("orgqr", dtype)(A, _vector(tau, k, dtype))
+    A = matrix_at(dtype, a, m, n, lda)
+    A[...], _, _ = _call("orgqr", dtype)(A, vector_at(tau, k, dtype))
 
 
 def _ormqr(dtype, side, trans, m, n, k, a, lda, tau, c, ldc, work, size, info):
-    C = _at(dtype, c, m, n, ldc)
-    args = "L", OPS[trans], _at(dtype, a, m, k, lda), _vector(tau, k, dtype), C
+    C = matrix_at(dtype, c, m, n, ldc)
+    args = "L", OPS[trans], matrix_at(dtype, a, m, k, lda), vector_at(tau, k, dtype), C
     C[...], _, _ = _call("ormqr", dtype)(*args, lwork=64 * max(m, n))

@@ -1,8 +1,5 @@
-"""cuBLAS, or hipBLAS, through CuPy, beside the sparse routines: for `execspace_kernels.blas`.
-
-BLAS 1 and 2 are taken only where a caller wants them; BLAS 3, which has tensor cores, wherever it
-can be.
-"""
+"""cuBLAS, or hipBLAS, through CuPy's bindings, beside the sparse routines: for
+`execspace_kernels.blas`."""
 
 from __future__ import annotations
 
@@ -10,74 +7,99 @@ from typing import Any
 
 import numpy as np
 
-from .dense_matrices import MATRIX_FUNCTIONS, CupyMatrices
+from .dense_matrices import MATRIX_FUNCTIONS, CupyMatrices, operation
 from .interop import cupy_array
 from .sorting import queued
 from .sparse import CupySparse
 
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 _OUTER = ("ger", "geru", "gerc")
+_FEW_ROWS = 16  # of a triangle, for which our one launch is faster
+_MOST = 2**31 - 1  # of the integers of cuBLAS
 
 
 class CupyLinear(CupySparse, CupyMatrices):
     """Sparse and dense routines of a GPU's vendor for a space."""
 
     def is_preferred(self, function: str, *args: Any) -> bool:
-        """BLAS 3."""
-        return function in MATRIX_FUNCTIONS or super().is_preferred(function, *args)
+        """What was measured: solves take us many launches, and BLAS 3 has tensor cores."""
+        if function in MATRIX_FUNCTIONS or function == "gemv":
+            return True
+        if function == "trsv":
+            return bool(args[0].shape[0] > _FEW_ROWS)
+        if function == "dot_gemm":
+            return self.prefers_tall(*args[:5])
+        return super().is_preferred(function, *args)
 
     def refusal(self, function: str, *args: Any) -> str | None:
         """Why it cannot do this; None if it can."""
-        if function in MATRIX_FUNCTIONS:
+        if function in MATRIX_FUNCTIONS or function == "dot_gemm":
             return self.matrix_refusal(function, *args)
-        if function == "gemv":
-            A, x, y, alpha, _, mode = args
-            if mode == "C" and A.dtype.kind == "c":
-                return "it has no mode 'C' for complex numbers"
-            if alpha == 0:
-                return "alpha is 0, for which it does not look at the matrix"
-            return _refusal(A, x, y) or (None if _runs(A) else "A is not contiguous")
+        if function in ("gemv", "trsv"):
+            A, x, y = args[0], *(args[2:4] if function == "gemv" else args[3:5])
+            if function == "trsv" and y.shape[0] > 1 and y.strides[0] != 1:
+                return f"out has the stride {y.strides[0]}; expected 1"
+            return _too_large(A, x, y)
         if function in _OUTER:
-            _, x, y, A = args
-            return _refusal(A, x, y) or (None if _runs(A) == "left" else "A is not of layout left")
-        if function == "dot_gemm":
-            return _refusal(*args[:3], together=False)
+            alpha, x, y, A = args
+            if alpha == 0:
+                return "alpha is 0, for which it does not look at the vectors"
+            if function == "gerc" and A.dtype.kind == "c" and not _is_by_columns(A):
+                return "the other vector would be conjugated"
+            if not _is_by_columns(A) and not _is_by_columns(A.T):
+                return f"A has strides {A.strides}; expected neighbours in columns or in rows"
+            return _unlike(A, x, y) or _too_large(A, x, y)
         return super().refusal(function, *args)
 
-    def gemv(self, A: Any, x: Any, y: Any, alpha: Any, beta: Any, mode: str) -> None:
+    def gemv(self, A: Any, mode: str, x: Any, y: Any, alpha: Any, beta: Any) -> None:
         """y = beta y + alpha op(A) x."""
-        from cupy import cublas
-
-        trans = "N" if mode == "C" else mode
-        with queued(self.space, A, x, y):
-            cublas.gemv(trans, alpha, cupy_array(A), cupy_array(x), beta, cupy_array(y))
+        self.call("gemv", (A, x, y), lambda alpha, beta: (
+            operation(mode), *A.shape, alpha, A.data_ptr, _distance(A), *_vector(x), beta,
+            *_vector(y),
+        ), alpha, beta)  # fmt: skip
 
     def ger(self, alpha: Any, x: Any, y: Any, A: Any) -> None:
         """A = A + alpha x y^T."""
-        from cupy import cublas
-
-        with queued(self.space, A, x, y):
-            cublas.geru(alpha, cupy_array(x), cupy_array(y), cupy_array(A))
+        self._outer("geru" if A.dtype.kind == "c" else "ger", alpha, x, y, A)
 
     geru = ger
 
     def gerc(self, alpha: Any, x: Any, y: Any, A: Any) -> None:
         """A = A + alpha x y^H."""
-        from cupy import cublas
+        self._outer("gerc" if A.dtype.kind == "c" else "ger", alpha, x, y, A)
 
-        with queued(self.space, A, x, y):
-            cublas.gerc(alpha, cupy_array(x), cupy_array(y), cupy_array(A))
+    def _outer(self, name: str, alpha: Any, x: Any, y: Any, A: Any) -> None:
+        if not _is_by_columns(A):
+            x, y, A = y, x, A.T
+        self.call(name, (A, x, y), lambda alpha: (
+            *A.shape, alpha, *_vector(x), *_vector(y), A.data_ptr, _distance(A)
+        ), alpha)  # fmt: skip
 
-    def dot_gemm(self, A: Any, B: Any, C: Any, alpha: Any, beta: Any, mode: str) -> None:
-        """C = beta C + alpha A^T B."""
-        with queued(self.space, A, B, C):
-            left, target = cupy_array(A).T, cupy_array(C)
-            product = alpha * ((left.conj() if mode == "H" else left) @ cupy_array(B))
-            target[...] = product if beta == 0 else product + beta * target
+    def trsv(self, A: Any, uplo: str, mode: str, x: Any, out: Any, unit: bool) -> None:
+        """What op(A) times it is x: CuPy binds trsm only."""
+        if x.data_ptr != out.data_ptr:
+            with queued(self.space, x, out):
+                cupy_array(out)[...] = cupy_array(x)
+        self.trsm(A, "L", uplo, mode, out, unit, 1)
 
 
-def _refusal(*views: Any, together: bool = True) -> str | None:
-    """Why it cannot take such Views: of one type, not empty, vectors side by side."""
+def _is_by_columns(A: Any) -> bool:
+    m, n = A.shape
+    return bool((m <= 1 or A.strides[0] == 1) and (n <= 1 or A.strides[1] >= m))
+
+
+def _distance(A: Any) -> int:
+    """That of the columns of a matrix."""
+    return int(max(A.shape[0], A.strides[1] if A.shape[1] > 1 else 1, 1))
+
+
+def _vector(x: Any) -> tuple[int, int]:
+    """The address, and the distance of elements."""
+    return x.data_ptr, x.strides[0] if x.shape[0] > 1 else 1
+
+
+def _unlike(*views: Any) -> str | None:
+    """Why it cannot take such Views: of other types or of several, or empty."""
     for view in views:
         if view.dtype not in _VALUES:
             return f"numbers are of {view.dtype}; expected float32, float64 or complex ones"
@@ -85,14 +107,13 @@ def _refusal(*views: Any, together: bool = True) -> str | None:
             return f"numbers are of {views[0].dtype} and {view.dtype}; expected one type"
         if not view.size:
             return "there are no elements"
-        if together and view.rank == 1 and view.shape[0] > 1 and view.strides[0] != 1:
-            return f"a vector has the stride {view.strides[0]}; expected 1"
     return None
 
 
-def _runs(A: Any) -> str | None:
-    """The layout of a matrix without gaps; None for others."""
-    m, n = A.shape
-    if list(A.strides) == [1, m]:
-        return "left"
-    return "right" if list(A.strides) == [n, 1] else None
+def _too_large(*views: Any) -> str | None:
+    for view in views:
+        if max(*view.shape, *view.strides) > _MOST:
+            return "there are 2**31 rows or more"
+        if view.rank == 1 and view.shape[0] > 1 and view.strides[0] < 1:
+            return f"a vector has the stride {view.strides[0]}; expected 1 or more"
+    return None

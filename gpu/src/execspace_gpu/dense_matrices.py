@@ -7,6 +7,7 @@ matrix, are not needed. CuPy binds no trmm and no herk.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ __all__ = ["MATRIX_FUNCTIONS", "CupyMatrices", "fill_mode", "operation"]
 MATRIX_FUNCTIONS = ("gemm", "herk", "syrk", "trsm")
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _MOST = 2**31 - 1  # of the integers of cuBLAS
+_WITH_TENSOR_CORES = (np.dtype(np.float64), np.dtype(np.complex128))
+# Measured for products of tall matrices: bytes, and elements of C, of A^T A and of A^T B.
+_SHORT, _MANY_OF_ONE, _MANY_OF_TWO = 1 << 25, 512, 128
 
 
 class CupyMatrices:
@@ -42,7 +46,7 @@ class CupyMatrices:
         """C = beta C + alpha op(A) op(B)."""
         k = A.shape[1 if mode_a == "N" else 0]
         trans = (operation(mode_a), operation(mode_b))
-        self._call("gemm", (A, B, C), lambda alpha, beta: (
+        self.call("gemm", (A, B, C), lambda alpha, beta: (
             *trans, *C.shape, k, alpha, *_matrix(A), *_matrix(B), beta, *_matrix(C)
         ), alpha, beta)  # fmt: skip
 
@@ -50,22 +54,33 @@ class CupyMatrices:
         """C = beta C + alpha A A^T, or A^T A, of a triangle."""
         n, k = A.shape if mode == "N" else A.shape[::-1]
         options = (fill_mode(uplo), operation("N" if mode == "N" else "T"))
-        self._call("syrk", (A, C), lambda alpha, beta: (
+        self.call("syrk", (A, C), lambda alpha, beta: (
             *options, n, k, alpha, *_matrix(A), beta, *_matrix(C)
         ), alpha, beta)  # fmt: skip
 
     herk = syrk  # of real numbers
 
+    dot_gemm = gemm
+
+    def prefers_tall(self, A: Any, mode_a: str, B: Any, mode_b: str, C: Any) -> bool:
+        """Whether its product of a few tall columns is faster: with tensor cores for float64, for
+        one column, and where a second launch takes longer than the rest."""
+        if A.nbytes + B.nbytes < _SHORT or min(C.shape) == 1:
+            return True
+        is_one = A.data_ptr == B.data_ptr and C.shape[0] == C.shape[1]
+        many = _MANY_OF_ONE if is_one else _MANY_OF_TWO
+        return bool(A.dtype in _WITH_TENSOR_CORES and C.size >= many)
+
     def trsm(
         self, A: Any, side: str, uplo: str, mode: str, B: Any, unit: bool, alpha: Any
     ) -> None:  # fmt: skip
-        """B = X with op(A) X = alpha B, or X op(A) = alpha B."""
+        """B = X with op(A) X = alpha B, or X op(A) = alpha B; B may be one column."""
         options = (_side(side), fill_mode(uplo), operation(mode), _diagonal(unit))
-        self._call("trsm", (A, B), lambda alpha: (
-            *options, *B.shape, alpha, *_matrix(A), *_matrix(B)
+        self.call("trsm", (A, B), lambda alpha: (
+            *options, *(*B.shape, 1)[:2], alpha, *_matrix(A), *_matrix(B)
         ), alpha)  # fmt: skip
 
-    def _call(
+    def call(
         self, name: str, views: tuple[Any, ...], arguments: Callable[..., Any], *factors: Any
     ) -> None:
         """A routine; it reads factors before it returns."""
@@ -87,10 +102,11 @@ class CupyMatrices:
 
 def _matrix(view: Any) -> tuple[int, int]:
     """The address, and the distance of columns."""
-    rows, columns = view.shape
+    rows, columns = (*view.shape, 1)[:2]
     return view.data_ptr, max(rows, view.strides[1] if columns > 1 else 1, 1)
 
 
+@cache
 def _constant(name: str) -> int:
     from cupy_backends.cuda.libs import cublas
 

@@ -16,7 +16,7 @@ from .scipy_blas3 import ScipyBlas3
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 _DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))  # in which sums are computed
 _TRANS = {"N": 0, "T": 1, "H": 2}
-_OTHER = {"N": "T", "T": "N", "C": "H", "H": "C"}  # of the transpose, for a matrix by rows
+_OP = {"N": lambda A: A, "T": lambda A: A.T, "H": lambda A: A.conj().T}
 # Elements of a product of tall matrices from which it is faster: in general; and where rows lie
 # side by side and numbers of columns are multiples of four, for spaces of one thread, and of more.
 _MANY_ELEMENTS, _MANY_FOR_ONE, _MANY_FOR_SEVERAL = 25, 256, 2048
@@ -46,29 +46,32 @@ class ScipyBlas(ScipyBlas3):
                 return f"x is of {views[0].dtype}; expected float64 or complex128"
             return _unlike(*views)
         if function == "dot_gemm":
-            return _unlike(*args[:3])
-        if function == "gemv":
-            A, x, y, alpha, _, mode = args
-            if alpha == 0:
-                return "alpha is 0, for which it does not look at the matrix"
-            return _unlike(A, x, y) or _strided(x, y) or _untransposed(A, mode)
-        if function in ("trmv", "trsv"):
-            A, x, out, _, mode, _ = args
-            return _unlike(A, x, out) or _strided(out) or _untransposed(A, mode)
+            return None
+        if function in ("gemv", "trmv", "trsv"):
+            A = args[0]
+            if A.shape[1] > 1 and A.strides[1] != A.shape[0]:
+                return "there are gaps between the columns of A, which would be copied"
+            return _strided(*args[2:4] if function == "gemv" else args[4:5])
         alpha, x, y, A = args
         if alpha == 0:
             return "alpha is 0, for which it does not look at the vectors"
-        mode = "C" if function == "gerc" and not _is_by_columns(A) else "N"
-        return _unlike(A, x, y) or _untransposed(A, mode, flips=False)
+        if not _is_by_columns(A):
+            if list(A.strides) != [A.shape[1], 1]:
+                return f"A has strides {A.strides}; expected those of layout 'left' or 'right'"
+            if function == "gerc" and A.dtype.kind == "c":
+                return "the other vector would be conjugated"
+        return _unlike(A, x, y)
 
     def is_preferred(self, function: str, *args: Any) -> bool:
         """Products of some columns, which BLAS 3 computes, and solves that take many launches."""
         if function in self.matrix_functions:
             return self.prefers_matrices(function, *args)
         if function == "dot_gemm":
-            in_fours = all(v.strides[1] == 1 and v.shape[1] % 4 == 0 for v in args[:2])
+            _, mode_a, _, mode_b, C = args[:5]
+            by_rows = mode_a == "N" and mode_b != "N"
+            in_fours = by_rows and C.shape[0] % 4 == 0 and C.shape[1] % 4 == 0
             many = _MANY_FOR_ONE if self.space.concurrency == 1 else _MANY_FOR_SEVERAL
-            return bool(args[2].size >= (many if in_fours else _MANY_ELEMENTS))
+            return bool(C.size >= (many if in_fours else _MANY_ELEMENTS))
         return bool(function == "trsv" and args[0].shape[0] <= _FEW_ROWS)
 
     def dot(self, x: Any, y: Any, out: Any) -> Any:
@@ -86,16 +89,16 @@ class ScipyBlas(ScipyBlas3):
         self.space.fence()
         return _given(_routine("nrm2", x)(np.asarray(x)), out)
 
-    def gemv(self, A: Any, x: Any, y: Any, alpha: Any, beta: Any, mode: str) -> None:
+    def gemv(self, A: Any, mode: str, x: Any, y: Any, alpha: Any, beta: Any) -> None:
         """y = beta y + alpha op(A) x."""
         self.space.fence()
-        matrix, trans = _by_columns(A, mode)
         target = np.asarray(y)
         if beta == 0:
             target[...] = 0
         _routine("gemv", A)(
-            alpha, matrix, np.asarray(x), beta=beta, y=target, overwrite_y=1, trans=trans
-        )
+            alpha, np.asarray(A), np.asarray(x), beta=beta, y=target, overwrite_y=1,
+            trans=_TRANS[mode],
+        )  # fmt: skip
 
     def ger(self, alpha: Any, x: Any, y: Any, A: Any) -> None:
         """A = A + alpha x y^T."""
@@ -114,29 +117,31 @@ class ScipyBlas(ScipyBlas3):
             first, second, target = second, first, target.T
         _routine(name, A)(alpha, first, second, a=target, overwrite_a=1)
 
-    def trmv(self, A: Any, x: Any, out: Any, uplo: str, mode: str, unit: bool) -> None:
+    def trmv(self, A: Any, uplo: str, mode: str, x: Any, out: Any, unit: bool) -> None:
         """op(A) x."""
-        self._triangle("trmv", A, x, out, uplo, mode, unit)
+        self._triangle("trmv", A, uplo, mode, x, out, unit)
 
-    def trsv(self, A: Any, b: Any, out: Any, uplo: str, mode: str, unit: bool) -> None:
-        """x with op(A) x = b."""
-        self._triangle("trsv", A, b, out, uplo, mode, unit)
+    def trsv(self, A: Any, uplo: str, mode: str, x: Any, out: Any, unit: bool) -> None:
+        """What op(A) times it is x."""
+        self._triangle("trsv", A, uplo, mode, x, out, unit)
 
     def _triangle(
-        self, name: str, A: Any, x: Any, out: Any, uplo: str, mode: str, unit: bool
+        self, name: str, A: Any, uplo: str, mode: str, x: Any, out: Any, unit: bool
     ) -> None:
         self.space.fence()
-        matrix, trans = _by_columns(A, mode)
-        lower = (uplo == "L") == _is_by_columns(A)
         target = np.asarray(out)
         np.copyto(target, np.asarray(x))
-        _routine(name, A)(matrix, target, overwrite_x=1, lower=lower, trans=trans, diag=unit)
+        _routine(name, A)(
+            np.asarray(A), target, overwrite_x=1, lower=uplo == "L", trans=_TRANS[mode], diag=unit
+        )
 
-    def dot_gemm(self, A: Any, B: Any, C: Any, alpha: Any, beta: Any, mode: str) -> None:
-        """C = beta C + alpha A^T B."""
+    def dot_gemm(
+        self, A: Any, mode_a: str, B: Any, mode_b: str, C: Any, alpha: Any, beta: Any
+    ) -> None:  # fmt: skip
+        """C = beta C + alpha op(A) op(B), by NumPy, which computes half of what is symmetric."""
         self.space.fence()
-        left, target = np.asarray(A).T, np.asarray(C)
-        product = alpha * ((left.conj() if mode == "H" else left) @ np.asarray(B))
+        left, right, target = _OP[mode_a](np.asarray(A)), _OP[mode_b](np.asarray(B)), np.asarray(C)
+        product = alpha * (left @ right)
         target[...] = product if beta == 0 else product + beta * target
 
 
@@ -174,23 +179,5 @@ def _strided(*vectors: Any) -> str | None:
     return None
 
 
-def _untransposed(A: Any, mode: str, flips: bool = True) -> str | None:
-    """Why it cannot take a matrix without a copy, in a mode that it has."""
-    if not _is_by_columns(A) and list(A.strides) != [A.shape[1], 1]:
-        return f"A has strides {A.strides}; expected those of layout 'left' or 'right'"
-    own = mode if _is_by_columns(A) or not flips else _OTHER[mode]
-    if own == "C" and A.dtype.kind == "c":
-        return f"it has no mode {mode!r} for complex numbers in this layout"
-    return None
-
-
 def _is_by_columns(A: Any) -> bool:
     return list(A.strides) == [1, A.shape[0]]
-
-
-def _by_columns(A: Any, mode: str) -> tuple[Any, int]:
-    """The matrix as Fortran has it, and its number for the mode."""
-    matrix = np.asarray(A)
-    if not _is_by_columns(A):
-        matrix, mode = matrix.T, _OTHER[mode]
-    return matrix, _TRANS["N" if mode == "C" else mode]

@@ -51,10 +51,12 @@ class Vendor(Protocol):
     spgemm(A, B) and spadd(A, B, alpha, beta) return row map, entries and values, as arrays or
     Views, with ascending columns. Matrices have `row_map`, `entries`, `values` and `shape`.
 
-    Matrices of BLAS 3 come by columns, strides[0] == 1, transposed where they lie by rows, of one
-    type of float32 to complex128, never without elements or in mode "C", and alpha is not 0:
-    gemm(A, mode_a, B, mode_b, C, alpha, beta); syrk and herk(A, mode, C, uplo, alpha, beta); trmm
-    and trsm(A, side, uplo, mode, B, unit_diagonal, alpha), which change B.
+    Matrices of BLAS 2 and 3 come by columns, strides[0] == 1, transposed where they lie by rows, of
+    one type of float32 to complex128, never without elements or in mode "C", and alpha is not 0:
+    gemv(A, mode, x, y, alpha, beta); trmv and trsv(A, uplo, mode, x, out, unit_diagonal); gemm and
+    dot_gemm(A, mode_a, B, mode_b, C, alpha, beta); syrk and herk(A, mode, C, uplo, alpha, beta);
+    trmm and trsm(A, side, uplo, mode, B, unit_diagonal, alpha), which change B. Vectors have any
+    strides. Those of ger, geru and gerc(alpha, x, y, A) are in any layout.
     """
 
     library: str

@@ -98,6 +98,34 @@ def triangle(
 
 
 @es.function
+def _load(
+    part: Any, A: Any, first: Any, last: Any, t: Any, size: Any, columns: Any, count: Any,
+    threads: Any, order: Any,
+) -> None:  # fmt: skip
+    """Some elements of the team's matrices, of so many each, to the registers of a thread."""
+    for c in range(part.extent(0)):
+        f = c * threads + t
+        if (c + 1) * threads > count * size:
+            f = min(f, count * size - 1)
+        of = f // size if order == "elements" else f % count
+        e = f % size if order == "elements" else f // count
+        part[c] = A[min(first + of, last), e // columns, e % columns]
+
+
+@es.function
+def _store(at: Any, part: Any, t: Any, size: Any, count: Any, threads: Any, order: Any) -> None:
+    """What `_load` brought, to scratch memory. Without a branch where none is needed: compilers
+    move a load behind it, and threads would wait for one after the other."""
+    for c in range(part.extent(0)):
+        f = c * threads + t
+        if (c + 1) * threads <= count * size or f < count * size:
+            if order == "elements":
+                at[f // size, f % size] = part[c]
+            else:
+                at[f // count, f % count] = part[c]
+
+
+@es.function
 def _raw(at: Any, g: Any, e: Any, order: Any) -> Any:
     """Element `e` of a matrix."""
     return at[g, e] if order == "elements" else at[e, g]
@@ -124,26 +152,14 @@ def _multiply(
     part = es.local(each, A.dtype)
     column = es.local(k, C.dtype)
     b = min(first + g, last)
-    for c in range(each):
-        f = min(c * (count * n) + t, count * m * k - 1)
-        of = f // (m * k) if order == "elements" else f % count
-        e = f % (m * k) if order == "elements" else f // count
-        if mode_a == "N" or mode_a == "C":
-            part[c] = A[min(first + of, last), e // k, e % k]
-        else:
-            part[c] = A[min(first + of, last), e // m, e % m]
+    wide = k if mode_a == "N" or mode_a == "C" else m
+    _load(part, A, first, last, t, m * k, wide, count, count * n, order)
     for q in range(k):
         if mode_b == "N" or mode_b == "C":
             column[q] = own(B[b, q, j], mode_b)
         else:
             column[q] = own(B[b, j, q], mode_b)
-    for c in range(each):
-        f = c * (count * n) + t
-        if f < count * m * k:
-            if order == "elements":
-                at[f // (m * k), f % (m * k)] = part[c]
-            else:
-                at[f // count, f % count] = part[c]
+    _store(at, part, t, m * k, count, count * n, order)
     team.barrier()
     for start in range(0, m, _AT_ONCE):
         # Sums of several rows do not wait for each other.
@@ -175,11 +191,7 @@ def _triangle(
     part = es.local(each, A.dtype)
     column = es.local(n, B.dtype)
     b = min(first + g, last)
-    for c in range(each):
-        f = min(c * (count * columns) + t, count * n * n - 1)
-        of = f // (n * n) if order == "elements" else f % count
-        e = f % (n * n) if order == "elements" else f // count
-        part[c] = A[min(first + of, last), e // n, e % n]
+    _load(part, A, first, last, t, n * n, n, count, count * columns, order)
     for q in range(n):
         if what == "invert":
             column[q] = 1 if q == j else 0
@@ -187,21 +199,28 @@ def _triangle(
             column[q] = alpha * B[b, q, j]
         else:
             column[q] = alpha * B[b, j, q]
-    for c in range(each):
-        f = c * (count * columns) + t
-        if f < count * n * n:
-            if order == "elements":
-                at[f // (n * n), f % (n * n)] = part[c]
-            else:
-                at[f // count, f % count] = part[c]
+    _store(at, part, t, n * n, count, count * columns, order)
     team.barrier()
+    found = 0
+    if what == "invert" and diag == "N":
+        for q in range(n):
+            if _raw(at, g, (n - 1 - q) * (n + 1), order) == 0:
+                found = n - q
+        team.barrier()
+        if order == "elements":  # each thread has one of the reciprocals, which all multiply by
+            at[g, j * (n + 1)] = 1 / at[g, j * (n + 1)]
+        else:
+            at[j * (n + 1), g] = 1 / at[j * (n + 1), g]
+        team.barrier()
     # A row x of B times op(A) is the transpose of op(A) times a column.
     low = is_lower(uplo, mode) == (side == "L")
     for s in range(n):
         # Each element changes those that do not wait for each other.
         p = s if low == (what != "multiply") else n - 1 - s
-        if what != "multiply" and diag == "N":
+        if what == "solve" and diag == "N":
             column[p] = column[p] / _op(at, g, p, p, n, n, mode, order)
+        if what == "invert" and diag == "N":
+            column[p] = column[p] * _raw(at, g, p * (n + 1), order)
         for q in range(p + 1 if low else 0, n if low else p):
             if side == "L":
                 entry = _op(at, g, q, p, n, n, mode, order)
@@ -214,11 +233,6 @@ def _triangle(
         if what == "multiply" and diag == "N":
             column[p] = column[p] * _op(at, g, p, p, n, n, mode, order)
     if what == "invert":
-        found = 0
-        if diag == "N":
-            for q in range(n):
-                if _raw(at, g, (n - 1 - q) * (n + 1), order) == 0:
-                    found = n - q
         if first + g <= last:
             if j == 0:
                 info[b] = found

@@ -17,12 +17,12 @@ import execspace as es
 from ..arguments import has_teams, largest_team, static
 from . import serial
 from .elements import magnitude, zero_of
-from .pivots import Largest
 
 __all__ = ["factor", "way"]
 
 _MOST_IN_REGISTERS = 10  # rows; for elements of 8 bytes
-_MOST_ROWS = 32  # of a team
+_MOST_ROWS = 32  # of a matrix
+_ROWS = 256  # bytes that are in the registers of a thread
 _THREADS = 64
 _SCRATCH = 49152  # bytes of a team
 
@@ -34,8 +34,7 @@ def way(what: str, A: es.View, space: es.ExecutionSpace) -> str | None:
         return None
     if n * A.dtype.itemsize <= _MOST_IN_REGISTERS * 8:
         return "registers"
-    most = min(_MOST_ROWS, largest_team(space))
-    return "rows" if what in ("getrf", "lu") and n <= most else None
+    return "rows" if what in ("getrf", "lu") and n <= _MOST_ROWS else None
 
 
 def factor(
@@ -46,8 +45,12 @@ def factor(
     batch, n, _ = A.shape
     exchanges = info if pivots is None else pivots  # which only "getrf" stores
     if how == "rows":
+        policy, size, each = _teams_of_rows(batch, n, A.dtype.itemsize, space)
+        number = np.float64 if A.dtype in (np.float64, np.complex128) else np.float32
+        word = np.int64 if number is np.float64 else np.int32
+        least = float(np.finfo(A.dtype).smallest_normal)
         es.parallel_for(
-            _teams_of_rows(batch, n, space), _rows, A, exchanges, info, n, 1 - n % 2, what,
+            policy, _rows, A, exchanges, info, n, size, each, what, number, word, least,
             label=f"batched {what}, rows",
         )  # fmt: skip
         return
@@ -60,11 +63,18 @@ def factor(
 
 
 @lru_cache(maxsize=256)
-def _teams_of_rows(batch: int, n: int, space: es.ExecutionSpace) -> es.TeamPolicy:
-    size = 8
-    while size < n:
+def _teams_of_rows(
+    batch: int, n: int, itemsize: int, space: es.ExecutionSpace
+) -> tuple[es.TeamPolicy, int, int]:
+    """A team for each matrix, its threads, and the rows of each of these."""
+    each = 1
+    while 2 * each * n * itemsize <= _ROWS:
+        each *= 2
+    size = 1
+    while size * each < n:
         size *= 2
-    return es.TeamPolicy(batch, min(size, largest_team(space)), space=space)
+    size = min(size, largest_team(space))
+    return es.TeamPolicy(batch, size, space=space), size, -(-n // size)
 
 
 @lru_cache(maxsize=256)
@@ -135,55 +145,92 @@ def _registers(
 
 
 def _rows(
-    team: Any, A: Any, pivots: Any, info: Any, n: static, pad: static, what: Any
+    team: Any, A: Any, pivots: Any, info: Any, n: static, threads: static, each: static, what: Any,
+    real: Any, word: Any, least: Any,
 ) -> None:  # fmt: skip
     b = team.league_rank
-    t = np.int32(team.team_rank)
-    at = team.scratch((n, n + pad), A.dtype)
-    row = es.local(n, A.dtype)
-    for f in es.TeamThreadRange(team, n * n):
-        at[f // n, f % n] = A[b, f // n, f % n]
+    t = team.team_rank
+    # Two numbers at a time: rows of the threads of a team begin in different banks, and so do
+    # those of the teams of a warp.
+    wide = n + (2 - n) % 4
+    at = team.scratch(n * wide + (18 - n * wide % 16) % 16, A.dtype)
+    part = es.local(-(-n * n // threads), A.dtype)
+    for c in range(-(-n * n // threads)):
+        f = c * threads + t
+        if (c + 1) * threads > n * n:
+            f = min(f, n * n - 1)
+        part[c] = A[b, f // n, f % n]
+    for c in range(-(-n * n // threads)):
+        f = c * threads + t
+        if (c + 1) * threads <= n * n or f < n * n:  # see `columns`
+            at[f // n * wide + f % n] = part[c]
     team.barrier()
-    mine = min(t, n - 1)
-    for k in range(n):
-        row[k] = at[mine, k]
+    rows = es.local((each, n), A.dtype)
+    places = es.local(each, np.int32)  # where rows are to be; before k they are done
+    for r in range(each):
+        i = r * threads + t
+        places[r] = i if i < n else -1
+        for k in range(n):
+            rows[r, k] = at[min(i, n - 1) * wide + k]
+    exchanges = es.local(each, np.int32)
+    owns = es.local(each, word)
     team.barrier()
-    place = t  # where the row is to be
-    is_done = t >= n
     found = 0
     for k in range(n):
         at_pivot = np.int32(k)
         if what == "getrf":
-            own = -1.0 if is_done else np.float64(magnitude(A, row[k]))
-            _, at_pivot = team.reduce((own, place), reducer=Largest)
-            at_pivot = max(at_pivot, np.int32(k))
-        is_pivot = (place == at_pivot) & (not is_done)
-        if is_pivot:
-            for q in range(k, n):
-                at[0, q] = row[q]
-            if what == "getrf":
-                pivots[b, k] = at_pivot
+            # Magnitudes are in the order of their bits, which threads exchange with less work.
+            largest = word(-1)
+            for r in range(each):
+                size = real(magnitude(A, rows[r, k]))
+                owns[r] = size.view(word) if (places[r] >= k) & (size == size) else word(-1)
+                largest = max(largest, owns[r])
+            largest = team.reduce(largest, reducer=es.Max)
+            first = np.int32(n)
+            for r in range(each):
+                if owns[r] == largest:
+                    first = min(first, places[r])
+            first = team.reduce(first, reducer=es.Min)
+            at_pivot = max(first, np.int32(k))  # of NaN alone none is the largest
+            if t == k % threads:
+                exchanges[k // threads] = at_pivot
+        for r in range(each):
+            if places[r] == at_pivot:
+                for q in range(k - k % 2, n):  # whole pairs
+                    at[q] = rows[r, q]
+                places[r] = np.int32(k)
+            elif places[r] == k:
+                places[r] = at_pivot
         team.barrier()
-        pivot = zero_of(A) + at[0, k]
-        if is_pivot:
-            place = np.int32(k)
-            is_done = True
-        elif place == k:
-            place = at_pivot
+        pivot = zero_of(A) + at[k]
         if pivot == 0:
             if found == 0:
                 found = k + 1
-        elif not is_done:
-            factor = row[k] / pivot
-            row[k] = factor
-            for q in range(k + 1, n):
-                row[q] -= factor * at[0, q]
+        else:
+            # As LAPACK does, by the inverse where that does not overflow.
+            is_normal = real(magnitude(A, pivot)) >= least
+            inverse = zero_of(A) + 1
+            if is_normal:
+                inverse = inverse / pivot
+            for r in range(each):
+                if places[r] > k:
+                    factor = rows[r, k] * inverse
+                    if not is_normal:
+                        factor = rows[r, k] / pivot
+                    rows[r, k] = factor
+                    for q in range(k + 1, n):
+                        rows[r, q] -= factor * at[q]
         team.barrier()
-    if t < n:
-        for k in range(n):
-            at[place, k] = row[k]
+    for r in range(each):
+        if r * threads + t < n:
+            for k in range(n):
+                at[places[r] * wide + k] = rows[r, k]
+            if what == "getrf":
+                pivots[b, r * threads + t] = exchanges[r]
     if t == 0:
         info[b] = found
     team.barrier()
-    for f in es.TeamThreadRange(team, n * n):
-        A[b, f // n, f % n] = at[f // n, f % n]
+    for c in range(-(-n * n // threads)):
+        f = c * threads + t
+        if (c + 1) * threads <= n * n or f < n * n:  # see `columns`
+            A[b, f // n, f % n] = at[f // n * wide + f % n]

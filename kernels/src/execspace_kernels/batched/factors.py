@@ -422,9 +422,9 @@ def _chosen(
 ) -> str:
     """ "serial", or what hosts or devices have for such matrices."""
     on_hosts = "vectors" if vectors.suits(space, A) else None
-    known = ("auto", "serial", *filter(None, (on_devices, on_hosts)))
-    choice(algorithm, f"{what}: algorithm", known)
     if algorithm != "auto":
+        known = ("auto", "serial", *filter(None, (on_devices, on_hosts)))
+        choice(algorithm, f"{what}: algorithm", known)
         if algorithm not in ("serial", "vectors") and not has_teams(space):
             raise MatrixError(
                 f"{what}: algorithm={algorithm!r}, but space '{space.name}' has no teams; expected "

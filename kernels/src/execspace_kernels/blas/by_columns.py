@@ -1,4 +1,4 @@
-"""Matrices as libraries of BLAS 3 take them: elements of a column side by side.
+"""Matrices as libraries of BLAS take them: elements of a column side by side.
 
 What lies by rows is the transpose of such a matrix; so products are transposed where their result
 lies by rows, and modes, sides and triangles turn. Each function returns the arguments that a
@@ -16,7 +16,14 @@ import execspace as es
 
 from ..vendors import chosen_vendor
 
-__all__ = ["chosen_library", "product", "triangle", "update"]
+__all__ = [
+    "chosen_library",
+    "product",
+    "product_with_vector",
+    "triangle",
+    "triangle_and_vectors",
+    "update",
+]
 
 _VALUES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 
@@ -48,7 +55,7 @@ def _unfit(forms: tuple[Any, ...], more: tuple[Any, ...]) -> str | None:
         if not view.size:
             return "there are no elements"
     numbers = [one for one in more if not isinstance(one, bool)]
-    if numbers[0] == 0:
+    if numbers and numbers[0] == 0:
         return "alpha is 0, for which it does not look at the matrix"
     if views[0].dtype.kind != "c" and any(map(np.iscomplexobj, numbers)):
         return "a factor is complex"
@@ -69,6 +76,24 @@ def product(
     if isinstance(right, str):
         return right
     return (*left, *right, C) if _is_by_columns(C) else _gaps("C", C)
+
+
+def product_with_vector(
+    A: es.View, mode: str, x: es.View, y: es.View
+) -> tuple[Any, ...] | str:  # fmt: skip
+    """A, mode, x and y of y = op(A) x."""
+    found = _operand(A, mode, "A")
+    return found if isinstance(found, str) else (*found, x, y)
+
+
+def triangle_and_vectors(
+    A: es.View, uplo: str, mode: str, x: es.View, out: es.View
+) -> tuple[Any, ...] | str:  # fmt: skip
+    """A, uplo, mode, x and out of out = op(A) x, or op(A) out = x."""
+    found = _operand(A, mode, "A")
+    if isinstance(found, str):
+        return found
+    return found[0], uplo if found[0] is A else _TURNED[uplo], found[1], x, out
 
 
 def triangle(

@@ -23,8 +23,7 @@ from ..arguments import (
 )
 from ..decisions import decided
 from ..errors import MatrixError
-from ..vendors import chosen_vendor
-from . import dot_gemm_teams
+from . import by_columns, dot_gemm_teams
 from .elements import conjugate
 from .operands import check_numbers, operand, product_dtype, product_target, shapes_of, teams
 from .stored import stored
@@ -111,12 +110,12 @@ def dot_gemm(
     C, where = product_target(
         "dot_gemm", out, shape, kind, alpha, beta, right, space, A=left, B=right
     )  # fmt: skip
-    library = chosen_vendor(
-        "dot_gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}", left, right, C,
-        alpha, beta, mode, algorithm=algorithm,
+    library, args = by_columns.chosen_library(
+        "dot_gemm", vendor, where, lambda: f"{shapes_of(left)}+{shapes_of(right)}",
+        by_columns.product(left, mode, right, "N", C), alpha, beta, algorithm=algorithm,
     )  # fmt: skip
     if library is not None:
-        library.dot_gemm(left, right, C, alpha, beta, mode)
+        library.dot_gemm(*args)
         return C
     conj = "yes" if mode == "H" and left.dtype.kind == "c" else "no"
     parts = (dot_gemm_teams.multiply if _takes_teams(algorithm, where) else _by_tiles)(

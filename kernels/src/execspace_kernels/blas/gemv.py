@@ -9,7 +9,7 @@ import execspace as es
 from ..arguments import Space, choice, number_of
 from ..decisions import decided
 from ..sparse.elements import check_method
-from ..vendors import chosen_vendor
+from . import by_columns
 from .operands import (
     check_shape,
     check_zero,
@@ -102,12 +102,12 @@ def gemv(
     conj = "yes" if mode in ("C", "H") and kind.kind not in "fiu" else "no"
     if conj == "yes":
         check_method("gemv", matrix.dtype, f"mode {mode!r}", "conjugate")
-    library = chosen_vendor(
-        "gemv", vendor, where, lambda: shapes_of(B), matrix, source, y, alpha, beta, mode,
-        algorithm=algorithm,
-    )  # fmt: skip
+    forms = by_columns.product_with_vector(matrix, mode, source, y)
+    library, args = by_columns.chosen_library(
+        "gemv", vendor, where, lambda: shapes_of(B), forms, alpha, beta, algorithm=algorithm
+    )
     if library is not None:
-        library.gemv(matrix, source, y, alpha, beta, mode)
+        library.gemv(*args)
         return y
     name, why = chosen(algorithm, B, kind, where)
     decided("gemv", name, why)

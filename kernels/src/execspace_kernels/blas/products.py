@@ -4,8 +4,9 @@ and trsv.
 A transpose is a View of the same elements, so kernels know no modes. Algorithms
     teams: a team takes four rows, which lie side by side in each row, and shares what it reads of
     the vector; long rows of few are cut into slabs.
-    columns: elements lie side by side in each column. On devices a work item takes a row within a
-    slab of columns; on hosts it takes a block of rows that stays in its cache.
+    columns: elements lie side by side in each column. On devices a team takes as many rows as it
+    has threads within a slab of columns, and has that part of the vector in scratch memory; on
+    hosts a work item takes a block of rows that stays in its cache.
     rows: a work item for each row: for records, where there are no teams, and on devices for rows
     of few elements.
 What slabs find is joined in their order, so results have the same bits in each run.
@@ -19,7 +20,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, has_teams, static
+from ..arguments import MANY, has_teams, largest_team, static
 from ..sparse.elements import is_record, keep, value_of, zero_of
 from .elements import conjugate
 from .operands import product_dtype, runs_along, teams
@@ -31,8 +32,11 @@ _ROWS = 4  # of a team
 _TEAMS = 1024  # of a device, that it is busy with
 _FEW = 32  # elements of a row that are too few for a team of a device
 _SPAN = 2048  # columns of a slab at least
-_AHEAD = 8  # elements that a work item loads before it adds any
-_ITEMS = 131072  # work items of a device
+_AHEAD = 8  # elements that a thread loads before it adds any
+_THREADS = 256  # of a team that takes a row with each
+_SLABS = 512  # such teams of a device, that it is busy with
+_SHORT = 128  # columns of a slab at least
+_SCRATCH = 16384  # bytes of a vector
 _TILE = 4096  # rows that a host's work item takes at most
 
 
@@ -50,6 +54,8 @@ def chosen(
         if space.concurrency > MANY and B.shape[1] < _FEW:
             return "rows", f"rows have less than {_FEW} elements"
         return "teams", "elements of a row lie side by side"
+    if space.concurrency > MANY and not has_teams(space):
+        return "rows", f"space '{space.name}' has no teams"
     return "columns", "elements of a column lie side by side"
 
 
@@ -91,12 +97,15 @@ def multiply(
         )  # fmt: skip
         if slabs == 1:
             return
-    elif space.concurrency > MANY:
-        slabs, span = _slabs(m, B.shape[1], _ITEMS)
+    elif space.concurrency > MANY and has_teams(space):
+        size = min(_THREADS, largest_team(space), max(32, 1 << (m - 1).bit_length()))
+        most = _SCRATCH // x.dtype.itemsize
+        blocks = -(-m // size)
+        slabs, span = _slabs(blocks, B.shape[1], _SLABS * _THREADS // size, _SHORT, most)
         parts = _parts(slabs, m, kind, space)
         es.parallel_for(
-            es.MDRangePolicy((m, slabs), iterate="left", space=space), _row_of_slab, B, x, parts,
-            kind.type, _AHEAD, span, shape, unit, conj, label=f"{what} columns",
+            es.TeamPolicy(blocks * slabs, size, space=space), _rows_of_slab, B, x, parts, kind.type,
+            most, _AHEAD, slabs, span, shape, unit, conj, label=f"{what} columns",
         )  # fmt: skip
     else:
         blocks = -(-m // _TILE)
@@ -118,10 +127,14 @@ def _enough(many: int, space: es.ExecutionSpace) -> int:
     return many if space.concurrency > MANY else 4 * space.concurrency
 
 
-def _slabs(pieces: int, columns: int, enough: int) -> tuple[int, int]:
-    """How many slabs columns are cut into, and columns of each."""
-    least = _SPAN if pieces < enough else columns
-    slabs = max(1, min(-(-enough // max(pieces, 1)), -(-columns // max(least, 1))))
+def _slabs(
+    pieces: int, columns: int, enough: int, least: int = _SPAN, most: int | None = None
+) -> tuple[int, int]:
+    """How many slabs columns are cut into, and columns of each: at least, and at most."""
+    wanted = -(-enough // max(pieces, 1)) if pieces < enough else 1
+    slabs = max(1, min(wanted, -(-columns // least)))
+    if most is not None:
+        slabs = max(slabs, -(-columns // most))
     return slabs, -(-columns // slabs)
 
 
@@ -218,12 +231,22 @@ def _rows_of_team(
                     parts[s, i] = whole
 
 
-def _row_of_slab(
-    i: int, s: int, B: Any, x: Any, parts: Any, kind: Any, ahead: static, span: Any, shape: Any,
-    unit: Any, conj: Any,
+def _rows_of_slab(
+    team: Any, B: Any, x: Any, parts: Any, kind: Any, most: static, ahead: static, slabs: Any,
+    span: Any, shape: Any, unit: Any, conj: Any,
 ) -> None:  # fmt: skip
-    low = max(_begin(i, shape, unit), s * span)
-    high = min(_end(i, B.extent(1), shape, unit), (s + 1) * span)
+    m, n = B.extent(0), B.extent(1)
+    s = team.league_rank % slabs
+    first = s * span
+    last = min(first + span, n)
+    at = team.scratch(most, x.dtype)
+    for j in es.TeamThreadRange(team, first, last):
+        at[j - first] = x[j]
+    team.barrier()
+    row = team.league_rank // slabs * team.team_size + team.team_rank
+    i = min(row, m - 1)
+    low = max(_begin(i, shape, unit), first)
+    high = min(_end(i, n, shape, unit), last)
     total = kind(0)
     whole = low
     if high > low:
@@ -233,13 +256,14 @@ def _row_of_slab(
         for q in range(ahead):
             loaded[q] = conjugate(B[i, j + q], conj)
         for q in range(ahead):
-            total += loaded[q] * x[j + q]
+            total += loaded[q] * at[j + q - first]
     for j in range(whole, high):
-        total += conjugate(B[i, j], conj) * x[j]
+        total += conjugate(B[i, j], conj) * at[j - first]
     if unit == "yes":
         if s == 0:
             total += x[i]
-    parts[s, i] = total
+    if row < m:
+        parts[s, i] = total
 
 
 def _block_of_rows(

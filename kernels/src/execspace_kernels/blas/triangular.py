@@ -16,7 +16,7 @@ import execspace as es
 
 from ..arguments import MANY, Space, as_view, check_bool, choice, has_teams, largest_team, result
 from ..decisions import decided
-from ..vendors import chosen_vendor
+from . import by_columns
 from .elements import conjugate
 from .operands import (
     check_apart,
@@ -200,9 +200,11 @@ class _Call:
 
     def is_done_by_library(self) -> bool:
         """Let the vendor's library do it, if that is to be."""
-        args = self.A, self.x, self.out, self.uplo, self.mode, self.unit == "yes"
-        library = chosen_vendor(
-            self.what, self.vendor, self.space, lambda: shapes_of(self.B), *args
+        forms = by_columns.triangle_and_vectors(
+            self.A, self.uplo, self.mode, self.x, self.out
+        )  # fmt: skip
+        library, args = by_columns.chosen_library(
+            self.what, self.vendor, self.space, lambda: shapes_of(self.B), forms, self.unit == "yes"
         )
         if library is not None:
             getattr(library, self.what)(*args)
