@@ -3,7 +3,8 @@
     python -m benchmarks.batched.composed [--space NAME ...] [--json FILE]
 
 Each work item factors its matrix and solves with it, within registers; or stores the factors, which
-the second launch reads; and PyTorch's solve_ex on CUDA.
+the second launch reads; and PyTorch's solve_ex on CUDA. Matrices that do not fit into registers are
+in the scratch memory of a team on devices.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from execspace_kernels import batched
 
 SIZES = (3, 4, 5, 8, 10, 15, 16)
 BATCH = {"device": 163840, "host": 16384}
+IN_REGISTERS = 10  # rows
+THREADS = 16  # of a team
+CALLS = 50  # of a turn: as long as the host needs to get ahead of a device
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--space", action="append", help=f"a space to measure ({usable})")
     add("--sizes", type=int, nargs="+", default=SIZES, help=f"rows of matrices {SIZES}")
-    add("--layout", choices=("right", "left"), default="left", help="(left)")
+    add("--layout", choices=("right", "left"), help="(left, right for teams: what lies best)")
     add("--rounds", type=int, default=9, help="turns of each (9)")
     add("--quick", action="store_true", help="few matrices, to see whether it runs")
     add("--json", metavar="FILE", type=Path, help="write all results to a file")
@@ -46,29 +50,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         space = es.space(name)
         batch = BATCH[kind_of(space)]
         for n in options.sizes:
-            makers = _makers(space, 50 if options.quick else batch, n, options.layout)
-            found = take_turns(makers, options.rounds, calls=5, peers=["PyTorch"])
+            by_teams = kind_of(space) == "device" and n > IN_REGISTERS
+            layout = options.layout or ("right" if by_teams else "left")
+            makers = _makers(space, 50 if options.quick else batch, n, layout, by_teams)
+            found = take_turns(makers, options.rounds, calls=CALLS, peers=["PyTorch"])
             case = f"{n} rows"
             results.setdefault(name, {})[case] = found
-            Console().print(_table(f"{name}: {case}, layout {options.layout}", found))
-    return report(results, options.json, layout=options.layout)
+            Console().print(_table(f"{name}: {case}, layout {layout}", found))
+    return report(results, options.json, layout=options.layout or "what lies best")
 
 
-def _makers(space: es.ExecutionSpace, batch: int, n: int, layout: str) -> Mapping[str, Maker]:
+def _makers(
+    space: es.ExecutionSpace, batch: int, n: int, layout: str, by_teams: bool
+) -> Mapping[str, Maker]:
     rng = np.random.default_rng(1)
     values, right = rng.random((batch, n, n)) + n * np.eye(n), rng.random((batch, n))
     A, F = (es.View((batch, n, n), layout=layout, space=space) for _ in "AF")
     b, x = (es.View((batch, n), layout=layout, space=space) for _ in "bx")
     es.deep_copy(A, values)
     es.deep_copy(b, right)
-    every = es.RangePolicy(batch, space=space)
+    every: Any = es.RangePolicy(batch, space=space)
+    both, factor, solve = _both, _factor, _solve
+    if by_teams:
+        every = es.TeamPolicy(batch, THREADS, space=space)
+        both, factor, solve = _both_by_team, _factor_by_team, _solve_by_team
 
     def together() -> None:
-        es.parallel_for(every, _both, A, b, x, n)
+        es.parallel_for(every, both, A, b, x, n)
 
     def apart() -> None:
-        es.parallel_for(every, _factor, A, F, n)
-        es.parallel_for(every, _solve, F, b, x, n)
+        es.parallel_for(every, factor, A, F, n)
+        es.parallel_for(every, solve, F, b, x, n)
 
     def contestant(name: str, call: Callable[[], Any]) -> Contestant:
         def check() -> None:
@@ -123,6 +135,41 @@ def _solve(i: int, F: Any, b: Any, x: Any, n: es.static) -> None:
     batched.serial.trsv(own, right, "L", "N", "U")
     batched.serial.trsv(own, right, "U")
     for k in range(n):
+        x[i, k] = right[k]
+
+
+def _both_by_team(team: Any, A: Any, b: Any, x: Any, n: es.static) -> None:
+    i = team.league_rank
+    own, right = team.scratch((n, n), A.dtype), team.scratch(n, A.dtype)
+    batched.team.copy(team, A[i, :, :], own)
+    for k in es.TeamThreadRange(team, n):
+        right[k] = b[i, k]
+    team.barrier()
+    batched.team.lu(team, own)
+    batched.team.trsv(team, own, right, "L", "N", "U")
+    batched.team.trsv(team, own, right, "U")
+    for k in es.TeamThreadRange(team, n):
+        x[i, k] = right[k]
+
+
+def _factor_by_team(team: Any, A: Any, F: Any, n: es.static) -> None:
+    i = team.league_rank
+    own = team.scratch((n, n), A.dtype)
+    batched.team.copy(team, A[i, :, :], own)
+    batched.team.lu(team, own)
+    batched.team.copy(team, own, F[i, :, :])
+
+
+def _solve_by_team(team: Any, F: Any, b: Any, x: Any, n: es.static) -> None:
+    i = team.league_rank
+    own, right = team.scratch((n, n), F.dtype), team.scratch(n, F.dtype)
+    batched.team.copy(team, F[i, :, :], own)
+    for k in es.TeamThreadRange(team, n):
+        right[k] = b[i, k]
+    team.barrier()
+    batched.team.trsv(team, own, right, "L", "N", "U")
+    batched.team.trsv(team, own, right, "U")
+    for k in es.TeamThreadRange(team, n):
         x[i, k] = right[k]
 
 

@@ -360,7 +360,7 @@ class DeviceLaunch(ABC, Generic[P]):
                 if "group" in frame.extra:
                     frame.extra["group"] = self.group_memory(max(frame.shared, 16))
             nbytes = max(second, 1) * self.groups(units) * team.shape.side_by_side
-        if "pool" in frame.extra and nbytes > frame.pool:
+        if "pool" in frame.extra and (nbytes > frame.pool or frame.extra["pool"] is None):
             frame.give("pool", self.allocate(max(nbytes, 16), 0))
             frame.pool = nbytes
         frame.room = first, second, units

@@ -139,15 +139,15 @@ def functions_of(Range: Any) -> SimpleNamespace:
         low = is_lower(uplo, mode)
         for s in range(n):
             k = s if low else n - 1 - s
+            solved = zero_of(b) + b[k]
             if diag == "N":
-                solved = b[k] / element(A, k, k, mode)
-                team.barrier()  # all have read it
-                if es.single(es.PerTeam(team)):
-                    b[k] = solved
-                team.barrier()
+                solved /= element(A, k, k, mode)
             for i in Range(team, k + 1 if low else 0, n if low else k):
-                b[i] -= element(A, i, k, mode) * b[k]
-            team.barrier()
+                b[i] -= element(A, i, k, mode) * solved
+            team.barrier()  # all have read b[k]
+            if es.single(es.PerTeam(team)):
+                b[k] = solved
+        team.barrier()
 
     @es.function
     def trsm(

@@ -20,9 +20,9 @@ from .elements import magnitude, zero_of
 
 __all__ = ["factor", "way"]
 
-_MOST_IN_REGISTERS = 10  # rows; for elements of 8 bytes
+_IN_REGISTERS, _BY_ROWS = 800, 648  # bytes of a matrix at most; where there are teams of rows, too
 _MOST_ROWS = 32  # of a matrix
-_ROWS = 256  # bytes that are in the registers of a thread
+_ROWS, _LONG_ROWS = 384, 256  # bytes of the rows of a thread; where one of them has more than 128
 _THREADS = 64
 _SCRATCH = 49152  # bytes of a team
 
@@ -32,9 +32,10 @@ def way(what: str, A: es.View, space: es.ExecutionSpace) -> str | None:
     m, n = A.shape[1:]
     if m != n or n < 1 or not has_teams(space):
         return None
-    if n * A.dtype.itemsize <= _MOST_IN_REGISTERS * 8:
+    has_rows = what in ("getrf", "lu") and n <= _MOST_ROWS
+    if n * n * max(A.dtype.itemsize, 4) <= (_BY_ROWS if has_rows else _IN_REGISTERS):
         return "registers"
-    return "rows" if what in ("getrf", "lu") and n <= _MOST_ROWS else None
+    return "rows" if has_rows else None
 
 
 def factor(
@@ -67,8 +68,8 @@ def _teams_of_rows(
     batch: int, n: int, itemsize: int, space: es.ExecutionSpace
 ) -> tuple[es.TeamPolicy, int, int]:
     """A team for each matrix, its threads, and the rows of each of these."""
-    each = 1
-    while 2 * each * n * itemsize <= _ROWS:
+    each, most = 1, _ROWS if n * itemsize <= 128 else _LONG_ROWS
+    while 2 * each * n * itemsize <= most:
         each *= 2
     size = 1
     while size * each < n:

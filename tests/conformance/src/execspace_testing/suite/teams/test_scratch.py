@@ -251,6 +251,29 @@ def touched(team, x, n, m):
     team.scratch(m, es.int8, level=1)[0] = 1
 
 
+def summed(team, x, n, level: es.static, found):
+    held = team.scratch((n, n), es.float32, level)
+    for i in es.TeamThreadRange(team, n):
+        held[i, i] = x[i]
+    team.barrier()
+    total = es.float32(0)
+    for i in range(n):
+        total += held[i, i]
+    if team.team_rank == 0:
+        found[team.league_rank] = total + 1
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_scratch_of_no_elements(space, level):
+    """Also in the first launch, and after launches with some."""
+    x = small_integers(5).astype(np.float32)
+    for n in (0, 5, 0):
+        found = np.zeros(3, np.float32)
+        policy = es.TeamPolicy(3, min(2, space.team_limits().team_size_max), space=space)
+        staged.parallel_for(policy, summed, x, n, level, found)
+        assert found.tolist() == [1 + x[:n].sum()] * 3
+
+
 def test_what_exceeds_the_limits_is_refused_before_anything_runs(space):
     policy = league(space, 2)
     levels = policy.scratch_size_max(0), policy.scratch_size_max(1)
