@@ -55,10 +55,11 @@ def known_plan(
     shape: Any, dtype: Any, memory: str, layout: Any, preferred: str, padding: Any
 ) -> Plan | None:
     """The plan of a View like one before; None if there is none, or if it might not be the same."""
-    if layout is not None or padding is not False:
+    chosen = preferred if layout is None else layout
+    if type(chosen) is not str or padding is not False:
         return None
     if (type(shape) is int or _has_integers(shape)) and means_one(dtype):
-        known: Plan | None = _found((shape, dtype, memory, preferred))
+        known: Plan | None = _found((shape, dtype, memory, chosen))
         return known
     return None
 
@@ -70,12 +71,12 @@ def _has_integers(shape: Any) -> bool:
     return type(shape) is tuple and set(map(type, shape)) in _INTEGERS
 
 
-def _keep(shape: Any, dtype: Any, memory: str, preferred: str, found: Plan) -> None:
+def _keep(shape: Any, dtype: Any, memory: str, layout: str, found: Plan) -> None:
     if not (means_one(dtype) and _has_integers(shape)):
         return
     if len(_known) >= _MOST:
         _known.clear()
-    _known[shape, dtype, memory, preferred] = found
+    _known[shape, dtype, memory, layout] = found
 
 
 def plan_of(
@@ -114,6 +115,6 @@ def plan_of(
         kind, extents, strides, name, span * kind.itemsize, mapping,
         type_of(kind, strides, name, False, memory, mapping, fixed),
     )  # fmt: skip
-    if layout is None and not padded:
-        _keep(shape, dtype, memory, preferred, found)
+    if type(chosen) is str and not padded:
+        _keep(shape, dtype, memory, chosen, found)
     return found

@@ -17,7 +17,7 @@ from ..errors import MatrixError
 
 def is_record(dtype: np.dtype[Any]) -> bool:
     """Whether elements are records with operators."""
-    return issubclass(dtype.type, es.Record)
+    return dtype.kind == "V" and issubclass(dtype.type, es.Record)
 
 
 def zero(dtype: np.dtype[Any]) -> Any:
@@ -33,6 +33,8 @@ def zero(dtype: np.dtype[Any]) -> Any:
 
 def dtype_of_product(a: np.dtype[Any], b: np.dtype[Any], what: str) -> np.dtype[Any]:
     """The dtype of elements of one dtype times those of another."""
+    if a is b and a.kind in "fc":
+        return a
     if not (is_record(a) or is_record(b)):
         return np.result_type(a, b)
     return _computed(a, b, "*", what)
