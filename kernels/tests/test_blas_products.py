@@ -221,3 +221,19 @@ def test_recorded(space):
     es.deep_copy(A, 2.0)
     graph.submit()
     assert y.to_numpy().tolist() == [8.0] * 4 and np.all(C.to_numpy() == 16.0)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "teams", "columns", "rows"])
+def test_sums_of_storage_types_are_of_float32(space, algorithm):
+    """300 ones: bfloat16 has no 257, and a sum of them would end at 256."""
+    if algorithm == "teams" and not isinstance(space, es.SupportsTeams):
+        pytest.skip("the space has no teams")
+    A = es.ones((2, 300), es.bfloat16, space=space)
+    found = blas.gemv(A, es.ones(300, es.bfloat16, space=space), algorithm=algorithm)
+    assert found.dtype == np.dtype(es.bfloat16)
+    assert found.to_numpy().astype(np.float32).tolist() == [300.0, 300.0]
+    L = es.ones((3, 3), es.float8_e5m2, space=space)
+    ones = es.ones(3, es.float8_e5m2, space=space)
+    assert blas.trmv(L, ones).to_numpy().astype(np.float32).tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(es.ViewError, match="expected real or complex floating-point numbers"):
+        blas.trsv(L, ones)

@@ -197,6 +197,11 @@ def view_as_nothing(i, x):
 
 
 @case(F64)
+def view_of_a_captured_python_number(i, x):
+    x[i] = math.pi.view(es.int64)
+
+
+@case(F64)
 def extent_by_keyword(i, x):
     x[i] = x.extent(d=0)
 

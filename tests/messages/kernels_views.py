@@ -383,6 +383,11 @@ def fields_of_the_whole_view(i, p):
 
 
 @case(P)
+def shape_of_an_array_field(i, p):
+    p[i].x = p[i].v.shape[0]
+
+
+@case(P)
 def shape_of_a_record(i, p):
     p[i].x = p[i].shape[0]
 

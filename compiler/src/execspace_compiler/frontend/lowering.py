@@ -11,6 +11,8 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 import execspace
 from execspace.base.subclasses import fields_of
 from execspace.kernels.marks import is_strict
@@ -34,6 +36,8 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
 }  # fmt: skip
 
+_NUMBERS = int | float | complex | np.number
+_METHODS_OF_NUMBERS = ("conjugate", "view")
 _DEEPEST = 150  # Python's parser, which reads generated source, takes 200 parentheses
 _NESTED_TESTS = 16  # longest chain of elif that is lowered to nested ifs
 _BUILTINS = {n for n in dir(builtins) if getattr(builtins, n) in (range, *CALLEES)}
@@ -372,7 +376,9 @@ class _Lowering:
         if isinstance(base, hir.Undefined):
             return base
         field = isinstance(base, hir.Outer) and (
-            isinstance(base.value, execspace.SimdType) or node.attr in fields_of(base.value)
+            isinstance(base.value, execspace.SimdType)
+            or node.attr in fields_of(base.value)
+            or (isinstance(base.value, _NUMBERS) and node.attr in _METHODS_OF_NUMBERS)
         )
         if isinstance(base, hir.Outer) and not field:
             return self._outer(loc, (*base.path.split("."), node.attr))

@@ -28,6 +28,9 @@ from .views import batch, check_square, check_writable, new, same_batch
 __all__ = ["gesv", "getrf", "getrs", "inverse", "lu", "potrf", "trsm", "trtri"]
 
 
+_ALGORITHMS = ("columns", "registers", "rows", "vectors")  # for some matrices, on some spaces
+
+
 def trsm(
     A: es.View | Any,
     B: es.View | Any,
@@ -424,6 +427,12 @@ def _chosen(
     on_hosts = "vectors" if vectors.suits(space, A) else None
     if algorithm != "auto":
         known = ("auto", "serial", *filter(None, (on_devices, on_hosts)))
+        if algorithm in _ALGORITHMS and algorithm not in known:
+            raise MatrixError(
+                f"{what}: algorithm={algorithm!r} is not for matrices of {A.shape[1]} x "
+                f"{A.shape[2]} of {A.dtype} in layout '{A.layout}' on space '{space.name}'; "
+                f"expected {', '.join(map(repr, known[:-1]))} or {known[-1]!r}."
+            )
         choice(algorithm, f"{what}: algorithm", known)
         if algorithm not in ("serial", "vectors") and not has_teams(space):
             raise MatrixError(

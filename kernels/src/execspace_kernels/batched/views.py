@@ -31,7 +31,7 @@ def batch(source: Any, what: str, rank: int = 3, is_changed: bool = False) -> es
     shape = "(batch, m, n)" if rank == 3 else "(batch, n)"
     if view.rank != rank:
         raise es.ViewError(f"{what}: View '{view.label}' has shape {view.shape}; expected {shape}.")
-    if view.dtype.kind not in "fc":
+    if not issubclass(view.dtype.type, np.inexact):
         raise es.ViewError(
             f"{what}: View '{view.label}' is of {view.dtype}; expected real or complex floats."
         )

@@ -144,6 +144,12 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     return dtype.kind
 
 
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether it is one of the floats that NumPy computes with, real or complex; some storage types
+    have their kind, too."""
+    return issubclass(dtype.type, np.inexact)
+
+
 def product_dtype(a: np.dtype[Any], b: np.dtype[Any], what: str) -> np.dtype[Any]:
     """The dtype of products of elements."""
     return _without_surprise(a, b, dtype_of_product(a, b, what), what)

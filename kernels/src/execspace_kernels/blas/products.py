@@ -23,7 +23,7 @@ import execspace as es
 from ..arguments import MANY, has_teams, largest_team, static
 from ..sparse.elements import is_record, keep, value_of, zero_of
 from .elements import conjugate
-from .operands import product_dtype, runs_along, teams
+from .operands import is_inexact, kind_of, product_dtype, runs_along, teams
 
 __all__ = ["ALGORITHMS", "chosen", "multiply"]
 
@@ -81,6 +81,8 @@ def multiply(
     how = how or ("set" if beta == 0 else "add")
     m = B.shape[0]
     kind = product_dtype(B.dtype, x.dtype, what)
+    if kind_of(kind) == "f" and not is_inexact(kind):
+        kind = np.dtype(np.float32)  # sums of bfloat16 and its like
     if algorithm == "rows":
         es.parallel_for(
             es.RangePolicy(m, space=space), _row, B, x, y, shape, unit, alpha, beta, how, conj,

@@ -37,6 +37,7 @@ from .operands import (
     check_square,
     check_stores,
     factor,
+    is_inexact,
     is_same,
     operand,
     product_dtype,
@@ -184,7 +185,7 @@ def _run(
     alpha = number_of(alpha, f"{what}: alpha")
     kind = product_dtype(matrix.dtype, source.dtype, what)
     dtype = scaled_dtype(factor(alpha, f"{what}: alpha", ()), kind)
-    if what == "trsm" and dtype.kind not in "fc":
+    if what == "trsm" and not is_inexact(dtype):
         raise es.ViewError(
             f"trsm: numbers are of {dtype}; expected real or complex floating-point numbers."
         )

@@ -25,6 +25,7 @@ from .operands import (
     check_shape,
     check_square,
     check_stores,
+    is_inexact,
     operand,
     product_dtype,
     runs_along,
@@ -140,7 +141,7 @@ def trsv(
     and NaN. Blocks of up to 64 rows are two or three launches each.
     """
     call = _Call("trsv", A, b, out, uplo, mode, unit_diagonal, vendor, space)
-    if call.kind.kind not in "fc":
+    if not is_inexact(call.kind):
         raise es.ViewError(
             f"trsv: numbers are of {call.kind}; expected real or complex floating-point numbers."
         )

@@ -404,6 +404,7 @@ class ExpressionPrinter:
 
     def float16_operation(self, e: ir.Op, args: list[str], forms: Float16Bits) -> str:
         """An operation on numbers that are their bits, or one that gives such a number."""
+        self.prelude.float16 = True
         if e.op in _CHOICES:
             return f"{self.prelude.use(e.op, e.type.strong)}({', '.join(args)})"
         if e.op == "neg":
@@ -454,6 +455,8 @@ class ExpressionPrinter:
         if source.strong == t.strong:
             return text
         forms = self.dialect.float16
+        if forms is not None and "float16" in (source.name, t.name):
+            self.prelude.float16 = True  # also where no variable has this type
         if forms is not None and source.name == "float16":
             text, source = forms.value.format(text), Scalar("float32")
         if forms is not None and t.name == "float16":

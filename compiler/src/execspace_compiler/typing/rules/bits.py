@@ -25,10 +25,15 @@ def _view(cx: Context, call: Call) -> Value:
     e = scalar(call.owner, loc)
     to = _number_type(args[0])
     if e.type.kind not in "iuf" or e.type.weak:
-        hint = "numbers of fixed types have view; es.float64(x) makes one of a Python float"
+        made = {"f": "es.float64(x)", "i": "es.int64(x)"}.get(e.type.kind)
+        hint = "integers and floats of fixed types have view"
+        hint += f": {made} is one" if made and e.type.weak else ""
         raise type_fault(loc, f"{describe(e)} has no view", hint)
     if to is None or to.kind not in "iuf" or to.itemsize != e.type.itemsize:
-        hint = "give the name of a type of integers or floats of as many bytes"
+        bits = e.type.bits
+        kinds = ("int", "uint", "float") if bits in _WORDS else ("int", "uint")
+        names = ", ".join(f"es.{kind}{bits}" for kind in kinds)
+        hint = f"give a type of as many bytes: {names}"
         got = describe(args[0]) if to is None else str(to)
         raise type_fault(loc, f"cannot view {e.type} as {got}", hint)
     if to.is_float == e.type.is_float:

@@ -18,6 +18,9 @@ from .slices import add, base_index
 def field_of(base: ViewRef, name: str, loc: Loc) -> ViewRef | Place:
     """`p[i].name`."""
     record = base.field
+    if isinstance(record, SubArray):
+        hint = "give an index for each of its dimensions: p[i].a[k]"
+        raise type_fault(loc, f"an array field has no attribute '{name}'", hint)
     assert isinstance(record, Record) and base.byte is not None
     for field_name, offset, type in record.fields:
         if field_name == name:

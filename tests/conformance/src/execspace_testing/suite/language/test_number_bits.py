@@ -75,6 +75,42 @@ def test_numbers_of_python_have_a_type_first(space):
     assert out.tolist() == [bits, bits + 1, bits + 2]
 
 
+CAPTURED = np.float64(-1.5)
+
+
+class Functor:
+    """A number of its own, which is read at the launch."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self, i):
+        return self.number.view(es.int64)
+
+
+def test_captured_numbers(space):
+    needs_dtype(space, "float64")
+    one = es.RangePolicy(1, space=space)
+    bits = int(CAPTURED.view(np.int64))
+    assert es.parallel_reduce(one, lambda i: CAPTURED.view(es.int64)) == bits
+    for number in (CAPTURED, np.float64(0.25)):
+        assert es.parallel_reduce(one, Functor(number)) == int(number.view(np.int64))
+
+
+@es.kernel
+def between(i, out, x):
+    out[i] = es.float16(x[i]).view(es.int16)
+
+
+def test_float16_only_within_an_expression(space):
+    needs_dtype(space, "float16")
+    numbers = np.array([1.1, -2.2, 1e6, 6e-8], np.float32)
+    found = np.zeros(4, np.int16)
+    staged.parallel_for(es.RangePolicy(4, space=space), between, found, numbers)
+    with np.errstate(over="ignore"):
+        assert found.tolist() == numbers.astype(np.float16).view(np.int16).tolist()
+
+
 @pytest.mark.parametrize("case", ["weak", "size", "complex", "bool", "none", "several", "text"])
 def test_what_has_no_view(space, case):
     @es.kernel
