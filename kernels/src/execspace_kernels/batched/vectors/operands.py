@@ -19,7 +19,8 @@ WHY = "groups of matrices lie side by side, as vectors of a host"
 _WIDTHS = (2, 64)  # of vectors
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 # Tiles of so many registers. Those of products have long rows, for B is read in the order of
-# memory then. Rows of others are a multiple of columns, so that tiles end where a triangle does.
+# memory then, and are whole rows where these fit. Rows of others are a multiple of columns, so that
+# tiles end where a triangle does.
 _TILES = {
     "products": {16: (2, 8), 8: (2, 4), 4: (2, 2), 2: (2, 1)},
     "triangles": {16: (4, 4), 8: (4, 2), 4: (2, 2), 2: (2, 1)},
@@ -78,7 +79,10 @@ def tiles(
     """For matrices of m x n that are computed from others: sums of a tile are in registers."""
     lanes = int(es.simd(dtype).on(space).width)
     registers = 16 if lanes * dtype.itemsize == 64 else 8  # half of those of AVX-512, and of others
-    rows, columns = _TILES[what][min(max(registers * lanes // max(width, lanes), 2), 16)]
+    number = min(max(registers * lanes // max(width, lanes), 2), 16)
+    rows, columns = _TILES[what][number]
+    if what == "products" and n <= number:
+        rows, columns = 1, number
     return Tiles(rows, columns, m % rows, n % columns)
 
 
