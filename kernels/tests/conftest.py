@@ -108,7 +108,7 @@ EVERYWHERE = {
     "form": ("as it is",),
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
-MOST = {"serial": 3, "openmp": 1, "opencl": 1, "oracle": 1}
+MOST = {"serial": 2, "openmp": 1, "opencl": 1, "oracle": 1}
 ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide", *GIVEN)}
 
 

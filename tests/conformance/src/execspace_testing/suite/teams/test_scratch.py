@@ -269,8 +269,7 @@ def test_scratch_of_no_elements(space, level):
     x = small_integers(5).astype(np.float32)
     for n in (0, 5, 0):
         found = np.zeros(3, np.float32)
-        policy = es.TeamPolicy(3, min(2, space.team_limits().team_size_max), space=space)
-        staged.parallel_for(policy, summed, x, n, level, found)
+        staged.parallel_for(league(space, 3), summed, x, n, level, found)
         assert found.tolist() == [1 + x[:n].sum()] * 3
 
 
