@@ -16,7 +16,7 @@ from execspace import View
 
 from .sorting import queued
 
-__all__ = ["MATRIX_FUNCTIONS", "CupyMatrices", "fill_mode", "operation"]
+__all__ = ["MATRIX_FUNCTIONS", "CupyMatrices", "fill_mode", "matrix", "operation"]
 
 MATRIX_FUNCTIONS = ("gemm", "herk", "syrk", "trsm")
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -47,7 +47,7 @@ class CupyMatrices:
         k = A.shape[1 if mode_a == "N" else 0]
         trans = (operation(mode_a), operation(mode_b))
         self.call("gemm", (A, B, C), lambda alpha, beta: (
-            *trans, *C.shape, k, alpha, *_matrix(A), *_matrix(B), beta, *_matrix(C)
+            *trans, *C.shape, k, alpha, *matrix(A), *matrix(B), beta, *matrix(C)
         ), alpha, beta)  # fmt: skip
 
     def syrk(self, A: Any, mode: str, C: Any, uplo: str, alpha: Any, beta: Any) -> None:
@@ -55,7 +55,7 @@ class CupyMatrices:
         n, k = A.shape if mode == "N" else A.shape[::-1]
         options = (fill_mode(uplo), operation("N" if mode == "N" else "T"))
         self.call("syrk", (A, C), lambda alpha, beta: (
-            *options, n, k, alpha, *_matrix(A), beta, *_matrix(C)
+            *options, n, k, alpha, *matrix(A), beta, *matrix(C)
         ), alpha, beta)  # fmt: skip
 
     herk = syrk  # of real numbers
@@ -77,7 +77,7 @@ class CupyMatrices:
         """B = X with op(A) X = alpha B, or X op(A) = alpha B; B may be one column."""
         options = (_side(side), fill_mode(uplo), operation(mode), _diagonal(unit))
         self.call("trsm", (A, B), lambda alpha: (
-            *options, *(*B.shape, 1)[:2], alpha, *_matrix(A), *_matrix(B)
+            *options, *(*B.shape, 1)[:2], alpha, *matrix(A), *matrix(B)
         ), alpha)  # fmt: skip
 
     def call(
@@ -100,7 +100,7 @@ class CupyMatrices:
                 cublas.setPointerMode(handle, mode)
 
 
-def _matrix(view: Any) -> tuple[int, int]:
+def matrix(view: Any) -> tuple[int, int]:
     """The address, and the distance of columns."""
     rows, columns = (*view.shape, 1)[:2]
     return view.data_ptr, max(rows, view.strides[1] if columns > 1 else 1, 1)

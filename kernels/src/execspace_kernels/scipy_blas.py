@@ -48,19 +48,9 @@ class ScipyBlas(ScipyBlas3):
         if function == "dot_gemm":
             return None
         if function in ("gemv", "trmv", "trsv"):
-            A = args[0]
-            if A.shape[1] > 1 and A.strides[1] != A.shape[0]:
-                return "there are gaps between the columns of A, which would be copied"
-            return _strided(*args[2:4] if function == "gemv" else args[4:5])
-        alpha, x, y, A = args
-        if alpha == 0:
-            return "alpha is 0, for which it does not look at the vectors"
-        if not _is_by_columns(A):
-            if list(A.strides) != [A.shape[1], 1]:
-                return f"A has strides {A.strides}; expected those of layout 'left' or 'right'"
-            if function == "gerc" and A.dtype.kind == "c":
-                return "the other vector would be conjugated"
-        return _unlike(A, x, y)
+            vectors = args[2:4] if function == "gemv" else args[4:5]
+            return _gaps(args[0]) or _strided(*vectors)
+        return _gaps(args[2])  # of ger, geru and gerc
 
     def is_preferred(self, function: str, *args: Any) -> bool:
         """Products of some columns, which BLAS 3 computes, and solves that take many launches."""
@@ -100,21 +90,19 @@ class ScipyBlas(ScipyBlas3):
             trans=_TRANS[mode],
         )  # fmt: skip
 
-    def ger(self, alpha: Any, x: Any, y: Any, A: Any) -> None:
+    def ger(self, x: Any, y: Any, A: Any, alpha: Any) -> None:
         """A = A + alpha x y^T."""
-        self._outer("geru" if A.dtype.kind == "c" else "ger", alpha, x, y, A)
+        self._outer("geru" if A.dtype.kind == "c" else "ger", x, y, A, alpha)
 
     geru = ger
 
-    def gerc(self, alpha: Any, x: Any, y: Any, A: Any) -> None:
+    def gerc(self, x: Any, y: Any, A: Any, alpha: Any) -> None:
         """A = A + alpha x y^H."""
-        self._outer("gerc" if A.dtype.kind == "c" else "ger", alpha, x, y, A)
+        self._outer("gerc" if A.dtype.kind == "c" else "ger", x, y, A, alpha)
 
-    def _outer(self, name: str, alpha: Any, x: Any, y: Any, A: Any) -> None:
+    def _outer(self, name: str, x: Any, y: Any, A: Any, alpha: Any) -> None:
         self.space.fence()
         first, second, target = map(np.asarray, (x, y, A))
-        if not _is_by_columns(A):
-            first, second, target = second, first, target.T
         _routine(name, A)(alpha, first, second, a=target, overwrite_a=1)
 
     def trmv(self, A: Any, uplo: str, mode: str, x: Any, out: Any, unit: bool) -> None:
@@ -179,5 +167,8 @@ def _strided(*vectors: Any) -> str | None:
     return None
 
 
-def _is_by_columns(A: Any) -> bool:
-    return list(A.strides) == [1, A.shape[0]]
+def _gaps(A: Any) -> str | None:
+    """Why it cannot take a matrix by columns: it would copy it."""
+    if A.shape[1] > 1 and A.strides[1] != A.shape[0]:
+        return "there are gaps between the columns of A, which would be copied"
+    return None

@@ -53,10 +53,10 @@ class Vendor(Protocol):
 
     Matrices of BLAS 2 and 3 come by columns, strides[0] == 1, transposed where they lie by rows, of
     one type of float32 to complex128, never without elements or in mode "C", and alpha is not 0:
-    gemv(A, mode, x, y, alpha, beta); trmv and trsv(A, uplo, mode, x, out, unit_diagonal); gemm and
-    dot_gemm(A, mode_a, B, mode_b, C, alpha, beta); syrk and herk(A, mode, C, uplo, alpha, beta);
-    trmm and trsm(A, side, uplo, mode, B, unit_diagonal, alpha), which change B. Vectors have any
-    strides. Those of ger, geru and gerc(alpha, x, y, A) are in any layout.
+    gemv(A, mode, x, y, alpha, beta); ger, geru and gerc(x, y, A, alpha), which change A; trmv and
+    trsv(A, uplo, mode, x, out, unit_diagonal); gemm and dot_gemm(A, mode_a, B, mode_b, C, alpha,
+    beta); syrk and herk(A, mode, C, uplo, alpha, beta); trmm and trsm(A, side, uplo, mode, B,
+    unit_diagonal, alpha), which change B. Vectors have any strides.
     """
 
     library: str

@@ -18,6 +18,7 @@ from ..vendors import chosen_vendor
 
 __all__ = [
     "chosen_library",
+    "outer_product",
     "product",
     "product_with_vector",
     "triangle",
@@ -76,6 +77,15 @@ def product(
     if isinstance(right, str):
         return right
     return (*left, *right, C) if _is_by_columns(C) else _gaps("C", C)
+
+
+def outer_product(what: str, x: es.View, y: es.View, A: es.View) -> tuple[Any, ...] | str:
+    """x, y and A of A = A + x y^T, or with "gerc" x y^H."""
+    if not _is_by_columns(A):
+        if what == "gerc" and A.dtype.kind == "c":
+            return "the other vector would be conjugated"
+        x, y, A = y, x, A.T
+    return (x, y, A) if _is_by_columns(A) else _gaps("A", A)
 
 
 def product_with_vector(

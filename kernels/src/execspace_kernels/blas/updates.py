@@ -17,7 +17,7 @@ from ..arguments import MANY, Space, choice, number_of
 from ..decisions import is_explained, only
 from ..errors import MatrixError
 from ..sparse.elements import check_method, how_to_scale, is_record, scaled, value_of
-from ..vendors import chosen_vendor
+from . import by_columns
 from .elements import conjugate
 from .operands import (
     cells,
@@ -160,11 +160,12 @@ def _outer(
     if conj == "yes":
         check_method(what, second.dtype, "y", "conjugate")
     where = es.space_for(matrix, first, second, space=space)
-    library = chosen_vendor(
-        what, vendor, where, lambda: shapes_of(matrix), alpha, first, second, matrix
+    forms = by_columns.outer_product(what, first, second, matrix)
+    library, args = by_columns.chosen_library(
+        what, vendor, where, lambda: shapes_of(matrix), forms, alpha
     )
     if library is not None:
-        getattr(library, what)(alpha, first, second, matrix)
+        getattr(library, what)(*args)
         return matrix
     if is_explained():
         only(what, "elements")
