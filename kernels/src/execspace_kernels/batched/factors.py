@@ -23,7 +23,7 @@ from ..decisions import decided
 from ..errors import MatrixError
 from . import columns, eliminations, serial, vectors
 from .products import on_triangles
-from .views import batch, check_square, check_writable, new, same_batch
+from .views import batch, check_square, check_writable, new, pivots_of, right_sides
 
 __all__ = ["gesv", "getrf", "getrs", "inverse", "lu", "potrf", "trsm", "trtri"]
 
@@ -179,7 +179,7 @@ def getrf(
     Asynchronous where the space is.
     """
     A, _, where, info = _in_place("getrf", A, False, info, space)
-    p = _pivots("getrf", pivots, A, where, is_read=False)
+    p = pivots_of("getrf", pivots, A, where, is_read=False)
     _factors("getrf", A, p, info, "L", algorithm, where, lambda: _each(
         "getrf", where, A.shape[0], _getrf, A, p, info
     ))  # fmt: skip
@@ -264,8 +264,8 @@ def getrs(
     """
     choice(mode, "getrs: mode", ("N", "T", "H"))
     A, B = batch(A, "getrs: A"), batch(B, "getrs: B", is_changed=True)
-    where = _right_sides("getrs", A, B, space)
-    p = _pivots("getrs", pivots, A, where, is_read=True)
+    where = right_sides("getrs", A, B, space)
+    p = pivots_of("getrs", pivots, A, where, is_read=True)
     if B.size and vectors.suits(where, A, B):
         vectors.solve("getrs", A, p, p, B, mode, where)
         return B
@@ -304,7 +304,7 @@ def gesv(
     Asynchronous where the space is; two launches.
     """
     A, B = (batch(v, f"gesv: {n}", is_changed=True) for v, n in ((A, "A"), (B, "B")))
-    where = _right_sides("gesv", A, B, space)
+    where = right_sides("gesv", A, B, space)
     pivots, info = getrf(A, space=where)
     if B.size and vectors.suits(where, A, B):
         vectors.solve("gesv", A, pivots, info, B, "N", where)
@@ -388,36 +388,6 @@ def _in_place(
         )
     check_writable(what, "info", found)
     return A, int(A.shape[1]), where, found
-
-
-def _right_sides(what: str, A: es.View, B: es.View, space: Any) -> es.ExecutionSpace:
-    same_batch(what, A=A, B=B)
-    n = check_square(what, A)
-    if B.shape[1] != n:
-        raise es.ViewError(
-            f"{what}: B has matrices of {B.shape[1]} x {B.shape[2]}; expected {n} rows, as A."
-        )
-    check_writable(what, "B", B)
-    check_takes(what, B, np.result_type(A.dtype, B.dtype))
-    check_apart(what, B, A=A)
-    return es.space_for(A, B, space=space)
-
-
-def _pivots(
-    what: str, given: Any, A: es.View, space: es.ExecutionSpace, *, is_read: bool
-) -> es.View:
-    shape = A.shape[0], min(A.shape[1:])
-    if given is None:
-        return es.View(shape, np.int32, label="pivots", space=space)
-    found = as_view(given, f"{what}: pivots")
-    if found.shape != shape or found.dtype not in INDICES:
-        raise es.ViewError(
-            f"{what}: pivots is View '{found.label}' of {found.dtype} and shape {found.shape}; "
-            f"expected int32 or int64 and {shape}."
-        )
-    if not is_read:
-        check_writable(what, "pivots", found)
-    return found
 
 
 def _chosen(

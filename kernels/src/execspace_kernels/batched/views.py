@@ -8,7 +8,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view
+from ..arguments import INDICES, as_view, check_apart, check_takes
 from ..errors import MatrixError
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "check_square",
     "check_writable",
     "new",
+    "pivots_of",
+    "right_sides",
     "same_batch",
 ]
 
@@ -72,3 +74,35 @@ def new(
     if like.mapping is not None and len(shape) == 3:
         layout = like.mapping
     return es.View(shape, np.dtype(dtype), label=what, space=space, layout=layout, initialize=False)
+
+
+def right_sides(what: str, A: es.View, B: es.View, space: Any) -> es.ExecutionSpace:
+    """Check a matrix and what it is solved with, which is changed; where to run."""
+    same_batch(what, A=A, B=B)
+    n = check_square(what, A)
+    if B.shape[1] != n:
+        raise es.ViewError(
+            f"{what}: B has matrices of {B.shape[1]} x {B.shape[2]}; expected {n} rows, as A."
+        )
+    check_writable(what, "B", B)
+    check_takes(what, B, np.result_type(A.dtype, B.dtype))
+    check_apart(what, B, A=A)
+    return es.space_for(A, B, space=space)
+
+
+def pivots_of(
+    what: str, given: Any, A: es.View, space: es.ExecutionSpace, *, is_read: bool
+) -> es.View:
+    """Those of a batch that are given, or new ones."""
+    shape = A.shape[0], min(A.shape[1:])
+    if given is None:
+        return es.View(shape, np.int32, label="pivots", space=space)
+    found = as_view(given, f"{what}: pivots")
+    if found.shape != shape or found.dtype not in INDICES:
+        raise es.ViewError(
+            f"{what}: pivots is View '{found.label}' of {found.dtype} and shape {found.shape}; "
+            f"expected int32 or int64 and {shape}."
+        )
+    if not is_read:
+        check_writable(what, "pivots", found)
+    return found
