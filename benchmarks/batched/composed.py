@@ -29,7 +29,7 @@ from execspace_kernels import batched
 SIZES = (3, 4, 5, 8, 10, 15, 16)
 BATCH = {"device": 163840, "host": 16384}
 IN_REGISTERS = 10  # rows
-THREADS = 16  # of a team
+THREADS = 16, 32  # of a team; of matrices with more than 16 rows
 CALLS = 50  # of a turn: as long as the host needs to get ahead of a device
 
 
@@ -72,7 +72,7 @@ def _makers(
     every: Any = es.RangePolicy(batch, space=space)
     both, factor, solve = _both, _factor, _solve
     if by_teams:
-        every = es.TeamPolicy(batch, THREADS, space=space)
+        every = es.TeamPolicy(batch, THREADS[n > 16], space=space)
         both, factor, solve = _both_by_team, _factor_by_team, _solve_by_team
 
     def together() -> None:
@@ -140,35 +140,35 @@ def _solve(i: int, F: Any, b: Any, x: Any, n: es.static) -> None:
 
 def _both_by_team(team: Any, A: Any, b: Any, x: Any, n: es.static) -> None:
     i = team.league_rank
-    own, right = team.scratch((n, n), A.dtype), team.scratch(n, A.dtype)
-    batched.team.copy(team, A[i, :, :], own)
+    at, right = team.scratch((n, n + 1 - n % 2), A.dtype), team.scratch(n, A.dtype)
+    batched.team.copy(team, A[i, :, :], at[:, :n])
     for k in es.TeamThreadRange(team, n):
         right[k] = b[i, k]
     team.barrier()
-    batched.team.lu(team, own)
-    batched.team.trsv(team, own, right, "L", "N", "U")
-    batched.team.trsv(team, own, right, "U")
+    batched.team.lu(team, at[:, :n])
+    batched.team.trsv(team, at[:, :n], right, "L", "N", "U")
+    batched.team.trsv(team, at[:, :n], right, "U")
     for k in es.TeamThreadRange(team, n):
         x[i, k] = right[k]
 
 
 def _factor_by_team(team: Any, A: Any, F: Any, n: es.static) -> None:
     i = team.league_rank
-    own = team.scratch((n, n), A.dtype)
-    batched.team.copy(team, A[i, :, :], own)
-    batched.team.lu(team, own)
-    batched.team.copy(team, own, F[i, :, :])
+    at = team.scratch((n, n + 1 - n % 2), A.dtype)
+    batched.team.copy(team, A[i, :, :], at[:, :n])
+    batched.team.lu(team, at[:, :n])
+    batched.team.copy(team, at[:, :n], F[i, :, :])
 
 
 def _solve_by_team(team: Any, F: Any, b: Any, x: Any, n: es.static) -> None:
     i = team.league_rank
-    own, right = team.scratch((n, n), F.dtype), team.scratch(n, F.dtype)
-    batched.team.copy(team, F[i, :, :], own)
+    at, right = team.scratch((n, n + 1 - n % 2), F.dtype), team.scratch(n, F.dtype)
+    batched.team.copy(team, F[i, :, :], at[:, :n])
     for k in es.TeamThreadRange(team, n):
         right[k] = b[i, k]
     team.barrier()
-    batched.team.trsv(team, own, right, "L", "N", "U")
-    batched.team.trsv(team, own, right, "U")
+    batched.team.trsv(team, at[:, :n], right, "L", "N", "U")
+    batched.team.trsv(team, at[:, :n], right, "U")
     for k in es.TeamThreadRange(team, n):
         x[i, k] = right[k]
 

@@ -242,8 +242,13 @@ def _store(outputs: tuple[Any, ...], found: tuple[Any, ...], values: Any) -> Non
 
 
 def _factored(matrix: Any, info: Any) -> Any:
-    """LU factors in place; the pivots, counted from 1 on."""
+    """LU factors in place; the pivots, counted from 1 on.
+
+    cuSOLVER takes NaN for zero, and its factors look like those of another matrix. If there is any,
+    the last pivot is NaN, which makes NaN of all that is solved with it.
+    """
     handle, own = get_cusolver_handle(), _place_of(matrix)
+    has_nan = cupy.isnan(matrix).any()
     exchanges = cupy.empty(min(matrix.shape), np.int32)
     size = _routine("getrf_bufferSize", matrix)(handle, *matrix.shape, *own)
     work, done = _work(size, matrix)
@@ -251,6 +256,8 @@ def _factored(matrix: Any, info: Any) -> Any:
         handle, *matrix.shape, *own, work.data.ptr, exchanges.data.ptr, done.data.ptr
     )
     info[...] = done[0]
+    last = matrix[min(matrix.shape) - 1 :, min(matrix.shape) - 1 :][:1, :1]
+    last[...] = cupy.where(has_nan, np.nan, last)
     return exchanges
 
 

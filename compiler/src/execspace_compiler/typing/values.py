@@ -10,7 +10,7 @@ helpers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
@@ -188,12 +188,19 @@ class FunctionTy(Compound):
 
 @dataclass(frozen=True, slots=True)
 class RefTy(Compound):
-    """Type of a ViewRef: for each dimension its step, or None if an index drops it."""
+    """Type of a ViewRef: for each dimension its step, or None if an index drops it, and its extent
+    if that is a constant."""
 
     base: ir.Var
     steps: tuple[int | None, ...]
     field: Element | None
     offset: bool
+    extents: tuple[int | None, ...]
+
+    def common(self, other: RefTy) -> RefTy:
+        """The type of parts of one form, with the extents that are the same constants."""
+        pairs = zip(self.extents, other.extents, strict=False)  # of other ranks: not of one form
+        return replace(self, extents=tuple(n if n == m else None for n, m in pairs))
 
     def __str__(self) -> str:
         if self.field is not None:
@@ -243,7 +250,11 @@ def type_of(value: Value, loc: Loc) -> Type:
             return FunctionTy(value.definition, tuple((n, type_of(v, loc)) for n, v in env))
         case ViewRef():
             steps = tuple(d.step if isinstance(d, Span) else None for d in value.dims)
-            return RefTy(value.base, steps, value.field, value.byte is not None)
+            extents = tuple(
+                d.extent.value if isinstance(d, Span) and isinstance(d.extent, ir.Const) else None
+                for d in value.dims
+            )
+            return RefTy(value.base, steps, value.field, value.byte is not None, extents)
         case Method():
             raise type_fault(
                 loc, f"{describe(value)} can only be called", f"call it: {value.name}(...)"
@@ -313,12 +324,15 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
             def part(which: str) -> ir.Var:
                 return ir.Var(part_name(name, which), INDEX, loc)
 
-            dims = tuple(
-                Fixed(part(f"at{d}")) if s is None else Span(part(f"from{d}"), s, part(f"n{d}"))
-                for d, s in enumerate(type.steps)
-            )
+            dims: list[Fixed | Span] = []
+            for d, (s, n) in enumerate(zip(type.steps, type.extents, strict=True)):
+                if s is None:
+                    dims.append(Fixed(part(f"at{d}")))
+                else:
+                    extent = part(f"n{d}") if n is None else ir.Const(n, INDEX, loc)
+                    dims.append(Span(part(f"from{d}"), s, extent))
             byte = part("byte") if type.offset else None
-            return ViewRef(type.base, dims, type.field, byte)
+            return ViewRef(type.base, tuple(dims), type.field, byte)
     return ir.Var(name, type, loc)
 
 
@@ -335,7 +349,7 @@ def as_parameter(type: Type, name: str) -> Type:
             return FunctionTy(type.definition, tuple(env))
         case RefTy():
             base = ir.Var(part_name(name, "base"), type.base.type)
-            return RefTy(base, type.steps, type.field, type.offset)
+            return replace(type, base=base)
     return type
 
 

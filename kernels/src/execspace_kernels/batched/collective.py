@@ -14,6 +14,7 @@ import numpy as np
 
 import execspace as es
 
+from . import rows
 from .elements import (
     common_cols,
     common_rows,
@@ -29,8 +30,9 @@ from .pivots import Largest
 from .serial import spectra
 
 
-def functions_of(Range: Any) -> SimpleNamespace:
-    """The functions of a level, whose members share the iterations of such ranges."""
+def functions_of(Range: Any, has_rows: bool = False) -> SimpleNamespace:
+    """The functions of a level, whose members share the iterations of such ranges; `has_rows` where
+    these are threads, which may keep rows of matrices in registers."""
 
     @es.function
     def fill(team: Any, A: Any, value: Any) -> None:
@@ -134,7 +136,7 @@ def functions_of(Range: Any) -> SimpleNamespace:
         team.barrier()
 
     @es.function
-    def trsv(team: Any, A: Any, b: Any, uplo: Any = "L", mode: Any = "N", diag: Any = "N") -> None:
+    def _substitute(team: Any, A: Any, b: Any, uplo: Any, mode: Any, diag: Any) -> None:
         n = A.extent(0)
         low = is_lower(uplo, mode)
         for s in range(n):
@@ -148,6 +150,14 @@ def functions_of(Range: Any) -> SimpleNamespace:
             if es.single(es.PerTeam(team)):
                 b[k] = solved
         team.barrier()
+
+    @es.function
+    def trsv(team: Any, A: Any, b: Any, uplo: Any = "L", mode: Any = "N", diag: Any = "N") -> None:
+        if has_rows and rows.fit(A):
+            if team.team_size >= A.extent(0):
+                rows.trsv(team, A, b, uplo, mode, diag)
+                return
+        _substitute(team, A, b, uplo, mode, diag)
 
     @es.function
     def trsm(
@@ -230,7 +240,7 @@ def functions_of(Range: Any) -> SimpleNamespace:
         return is_zero
 
     @es.function
-    def lu(team: Any, A: Any) -> Any:
+    def _lu(team: Any, A: Any) -> Any:
         info = 0
         for k in range(min(A.extent(0), A.extent(1))):
             is_zero = _eliminate(team, A, k)
@@ -239,7 +249,14 @@ def functions_of(Range: Any) -> SimpleNamespace:
         return info
 
     @es.function
-    def getrf(team: Any, A: Any, pivots: Any) -> Any:
+    def lu(team: Any, A: Any) -> Any:
+        if has_rows and rows.fit(A):
+            if team.team_size >= A.extent(0):
+                return rows.factors(team, A, A, "lu")
+        return _lu(team, A)
+
+    @es.function
+    def _getrf(team: Any, A: Any, pivots: Any) -> Any:
         info = 0
         for k in range(min(A.extent(0), A.extent(1))):
             _, at = es.parallel_reduce(
@@ -255,6 +272,13 @@ def functions_of(Range: Any) -> SimpleNamespace:
             if is_zero and info == 0:
                 info = k + 1
         return info
+
+    @es.function
+    def getrf(team: Any, A: Any, pivots: Any) -> Any:
+        if has_rows and rows.fit(A):
+            if team.team_size >= A.extent(0):
+                return rows.factors(team, A, pivots, "getrf")
+        return _getrf(team, A, pivots)
 
     @es.function
     def getrs(team: Any, A: Any, pivots: Any, B: Any, mode: Any = "N") -> None:

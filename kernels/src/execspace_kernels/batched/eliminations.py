@@ -15,8 +15,8 @@ import numpy as np
 import execspace as es
 
 from ..arguments import has_teams, largest_team, static
+from . import rows as rows_of_team
 from . import serial
-from .elements import magnitude, zero_of
 
 __all__ = ["factor", "way"]
 
@@ -174,54 +174,8 @@ def _rows(
         for k in range(n):
             rows[r, k] = at[min(i, n - 1) * wide + k]
     exchanges = es.local(each, np.int32)
-    owns = es.local(each, word)
     team.barrier()
-    found = 0
-    for k in range(n):
-        at_pivot = np.int32(k)
-        if what == "getrf":
-            # Magnitudes are in the order of their bits, which threads exchange with less work.
-            largest = word(-1)
-            for r in range(each):
-                size = real(magnitude(A, rows[r, k]))
-                owns[r] = size.view(word) if (places[r] >= k) & (size == size) else word(-1)
-                largest = max(largest, owns[r])
-            largest = team.reduce(largest, reducer=es.Max)
-            first = np.int32(n)
-            for r in range(each):
-                if owns[r] == largest:
-                    first = min(first, places[r])
-            first = team.reduce(first, reducer=es.Min)
-            at_pivot = max(first, np.int32(k))  # of NaN alone none is the largest
-            if t == k % threads:
-                exchanges[k // threads] = at_pivot
-        for r in range(each):
-            if places[r] == at_pivot:
-                for q in range(k - k % 2, n):  # whole pairs
-                    at[q] = rows[r, q]
-                places[r] = np.int32(k)
-            elif places[r] == k:
-                places[r] = at_pivot
-        team.barrier()
-        pivot = zero_of(A) + at[k]
-        if pivot == 0:
-            if found == 0:
-                found = k + 1
-        else:
-            # As LAPACK does, by the inverse where that does not overflow.
-            is_normal = real(magnitude(A, pivot)) >= least
-            inverse = zero_of(A) + 1
-            if is_normal:
-                inverse = inverse / pivot
-            for r in range(each):
-                if places[r] > k:
-                    factor = rows[r, k] * inverse
-                    if not is_normal:
-                        factor = rows[r, k] / pivot
-                    rows[r, k] = factor
-                    for q in range(k + 1, n):
-                        rows[r, q] -= factor * at[q]
-        team.barrier()
+    found = rows_of_team.eliminate(team, A, rows, places, exchanges, at, what, real, word, least)
     for r in range(each):
         if r * threads + t < n:
             for k in range(n):

@@ -13,7 +13,7 @@ import execspace as es
 
 from .collective import functions_of
 
-_own = functions_of(es.TeamThreadRange)
+_own = functions_of(es.TeamThreadRange, has_rows=True)
 axpy = _own.axpy
 copy = _own.copy
 dot = _own.dot

@@ -128,6 +128,8 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and _have_one_form(a, b):
         items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
         return a.of(items) if a.names == b.names else TupleTy(items)
+    if isinstance(a, RefTy) and isinstance(b, RefTy) and a.common(b) == b.common(a):
+        return a.common(b)
     if vectors:
         hint = "make a vector of the same type first, T(...), or use two variables"
     elif isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):

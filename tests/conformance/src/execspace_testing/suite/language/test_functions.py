@@ -336,37 +336,6 @@ def test_static_parameters_choose_the_code(space):
     np.testing.assert_array_equal(ran(space, dslash, x, None), 0)
 
 
-@es.function
-def common(a, b):
-    """The extent of both, the one that is a constant if there is one."""
-    return b.extent(0) if a.static_extent(0) == 0 else a.extent(0)
-
-
-def test_a_kernel_knows_which_extents_are_constants(space):
-    def kernel(i, out, A, n: es.static):
-        t = es.local((n, 2), es.int32)
-        u = es.local(common(t, A), es.int32)  # which must be one
-        out[i] = 1000 * t.static_extent(0) + 100 * A.static_extent(0) + 10 * A.static_extent(1)
-        out[i] += A[i, :].static_extent(0) + len(u)
-
-    A = es.View((N, es.static(3)), space=space)
-    np.testing.assert_array_equal(ran(space, kernel, A, 4), np.full(N, 4000 + 30 + 3 + 4))
-
-
-def test_a_static_extent_shapes_a_local_array(space):
-    def kernel(i, out, n: es.static):
-        t = es.local(n, es.int32)
-        for k in range(n):
-            t[k] = i * k
-        total = 0
-        for k in range(len(t)):
-            total += t[k]
-        out[i] = total
-
-    for n in (1, 4):
-        np.testing.assert_array_equal(ran(space, kernel, n), I * n * (n - 1) // 2)
-
-
 @pytest.mark.parametrize("make", [list, dict, lambda: (1, [2]), lambda: es.View(1)])
 def test_what_cannot_be_static(space, make):
     value = make()

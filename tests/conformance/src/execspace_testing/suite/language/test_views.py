@@ -312,27 +312,6 @@ def test_kernels_take_arrays_of_the_host_where_they_are_or_refuse_them(space):
 # -- what kernels make of the properties of Views -----------------------------------------------
 
 
-def test_static_extents_are_constants_of_the_kernel(space):
-    """`A.extent(1)` can be the shape of a private array; with a run-time extent it cannot."""
-
-    def reverse(i, A):
-        row = es.local(A.extent(1))
-        for j in range(A.extent(1)):
-            row[j] = A[i, j]
-        for j in range(A.extent(1)):
-            A[i, j] = row[A.extent(1) - 1 - j]
-
-    policy = es.RangePolicy(4, space=space)
-    A = es.View((4, es.static(3)), label="A", space=space)
-    es.deep_copy(A, np.arange(12.0).reshape(4, 3))
-    staged.parallel_for(policy, reverse, A)
-    assert np.array_equal(staged.fetch(A), np.arange(12.0).reshape(4, 3)[:, ::-1])
-    staged.parallel_for(policy, reverse, A[:, ::-1])  # keeps the whole dimension, so its extent
-    assert np.array_equal(staged.fetch(A), np.arange(12.0).reshape(4, 3))
-    with pytest.raises(es.KernelTypeError, match=r"es\.local needs a shape of constant"):
-        staged.parallel_for(policy, reverse, es.View((4, 3), space=space))
-
-
 def test_layouts_with_other_parameters_are_other_kernels(space):
     """Equal class, other tile: an offset compiled for one must not be used for the other."""
     policy = es.MDRangePolicy((N, M), space=space)
