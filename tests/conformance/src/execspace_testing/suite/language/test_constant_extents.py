@@ -96,6 +96,4 @@ def test_parts_have_constant_extents_in_functions(space):
     out = np.zeros(N)
     staged.parallel_for(es.RangePolicy(N, space=space), kernel, out, A, x)
     assert out.tolist() == [34] * N
-    assert staged.fetch(x)[0].tolist() == [3, 4, 24, 43, 3, 2], (
-        "one name, two parts"
-    )
+    assert staged.fetch(x)[0].tolist() == [3, 4, 24, 43, 3, 2], "one name, two parts"
