@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from .cases import F64, case
 
@@ -52,6 +53,35 @@ def number_that_adds_in_its_own_way(i, x):
 
 
 case(F64, length, name="argument_that_adds_in_its_own_way")(lambda i, x, v: None)
+
+
+@dataclass
+class Weight:
+    value: float
+    size: ClassVar = staticmethod(len)
+
+    def times(self, x):
+        return self.value * x
+
+
+@case(F64, Weight(2.0))
+def unknown_field_of_an_object(i, x, w):
+    x[i] = w.weight
+
+
+@case(F64, Weight(2.0))
+def item_of_an_object(i, x, w):
+    x[i] = w[0]
+
+
+@case(F64, Weight(2.0))
+def argument_that_is_an_object_as_a_number(i, x, w):
+    x[i] = w * x[i]
+
+
+@case(F64, Weight(2.0))
+def method_of_an_object_that_is_no_function_of_python(i, x, w):
+    x[i] = w.size((1, 2))
 
 
 half, few, many = Fraction(1, 2), [1], [1, 2]

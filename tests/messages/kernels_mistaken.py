@@ -24,8 +24,8 @@ case(F64, reduce=True, reducer="minimum loc", name="reducer_by_a_similar_name")(
 case(F64, reduce=True, reducer=np.maximum, name="ufunc_instead_of_a_reducer")(value_of)
 
 
-@case(Made(lambda: (np.zeros(4), np.zeros(4))))
-def tuple_of_arrays_as_an_argument(i, pair):
+@case(Made(lambda: [np.zeros(4), np.zeros(4)]))
+def list_of_arrays_as_an_argument(i, pair):
     pair[0][i] = pair[1][i]
 
 

@@ -201,7 +201,7 @@ LAUNCHES = {
     "unknown_reducer_in_a_tuple", "range_instead_of_a_policy",
     "range_with_a_step_instead_of_a_policy", "array_instead_of_a_policy",
     "reducer_by_a_similar_name", "ufunc_instead_of_a_reducer",
-    "tuple_of_arrays_as_an_argument", "argument_that_adds_in_its_own_way",
+    "list_of_arrays_as_an_argument", "argument_that_adds_in_its_own_way",
 }  # fmt: skip
 # Raised while the kernel runs: the traceback shows the line of the kernel.
 RUNNING = {
@@ -282,7 +282,7 @@ NO_TYPES = {
 TYPES = re.compile(
     r"\b(u?int\d+|float\d+|complex\d+|bool|Python (int|float|complex)|index \(int64\)|View|string"
     r"|tuple|None|function|method|module|local array|subview|record|64 bits|slice|constant"
-    r"|arguments?|parameters?|View's?|attribute|SimpleNamespace|Model|Settings|list|dict|conversion|digits"
+    r"|arguments?|parameters?|View's?|attribute|SimpleNamespace|Model|Settings|object of Weight|list|dict|conversion|digits"
     r"|format|returns nothing|team|nested range|reducer|vector|mask)\b"
 )
 

@@ -33,7 +33,16 @@ def vendor_on(space, monkeypatch):
     def made(function):
         return lambda *args, **options: function(*args, **options).view(Array)
 
-    names = ("empty", "zeros", "arange", "asfortranarray", "ascontiguousarray", "eye", "tri")
+    names = (
+        "empty",
+        "zeros",
+        "arange",
+        "asfortranarray",
+        "ascontiguousarray",
+        "eye",
+        "tri",
+        "isnan",
+    )
     cupy = SimpleNamespace(**{name: made(getattr(np, name)) for name in names})
     cupy.where, cupy.diagonal, cupy.isfinite = np.where, np.diagonal, np.isfinite
     cupy.linalg = SimpleNamespace(

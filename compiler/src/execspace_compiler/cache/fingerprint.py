@@ -23,6 +23,7 @@ from execspace.contract.layout import layout_of
 from execspace.kernels.captures import constant_tag, follow
 from execspace.kernels.code_names import code_text, loaded_names
 from execspace.kernels.marks import is_marked
+from execspace.launch.structs import StructType
 
 
 class _Indescribable(Exception):
@@ -65,7 +66,7 @@ def _spec(spec: LaunchSpec) -> list[str]:
     # Users' own layouts and operators of records are functions; bound names are of any kind.
     views = [a for a in spec.arguments if isinstance(a, ViewType)]
     own = any(layout_of(a.layout) or record_class(dtype_of(a.dtype)) for a in views)
-    if own or spec.bound:
+    if own or spec.bound or any(s is not None and _has_code(s) for s in spec.structs):
         raise _Indescribable
     return [
         spec.pattern,
@@ -73,8 +74,17 @@ def _spec(spec: LaunchSpec) -> list[str]:
         repr(spec.arguments),
         repr([(c.name, c.argument) for c in spec.captures]),
         repr(spec.out),
+        repr(spec.structs),
         described_reducer(spec.reducer),
     ]
+
+
+def _has_code(struct: StructType) -> bool:
+    """Whether kernels may use what classes of a struct define, whose code is not described."""
+    if not struct.is_tuple:
+        if any(not n.startswith("__") and n not in struct.names for n in dir(struct.cls)):
+            return True
+    return any(_has_code(item) for item in struct.items if isinstance(item, StructType))
 
 
 def _names(fn: FunctionType, spec: LaunchSpec) -> list[str]:

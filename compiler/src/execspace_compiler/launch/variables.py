@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,17 @@ def variables_of(lowered: Lowered) -> dict[str, str]:
     *helpers, body = lowered.typed
     known = _scratch(lowered)
     given = [(_source_name(n), t) for n, t in _declared(body)]
-    first = spec.leading + len(spec.arguments) - sum(c.argument is not None for c in spec.captures)
+    explicit = len(spec.arguments) - sum(c.argument is not None for c in spec.captures)
+    first = spec.leading + (len(spec.structs) or explicit)
+    rest = iter(spec.arguments)
     found: dict[str, str] = {}
     for n, (name, type) in enumerate(given[:first]):
-        argument = spec.arguments[n - spec.leading] if n >= spec.leading else None
+        struct = spec.structs[n - spec.leading] if spec.structs and n >= spec.leading else None
+        if struct is not None:
+            types = [str(a) for a in islice(rest, struct.size)]
+            found |= {name + path: t for path, t in zip(struct.paths(), types, strict=True)}
+            continue
+        argument = next(rest) if n >= spec.leading else None
         of_view = isinstance(argument, ViewType)
         found[name] = str(argument) if of_view else type_text(type, known)
     for c in spec.captures:

@@ -17,6 +17,8 @@ import numpy as np
 from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 from execspace.base.dataclass import dataclass
 from execspace.base.parsing import parse
+from execspace.kernels.captures import parameters as own_parameters
+from execspace.launch.structs import argument_names
 
 from .. import ir
 from ..codegen.python.oracle import HEAD, OraclePrinter, function_name
@@ -173,6 +175,11 @@ def names_of(lowered: Lowered) -> list[str]:
     """Names of a launch's arguments in the source."""
     parameters = lowered.body.parameters[lowered.leading :]
     names = [p.name.removeprefix("user") for p in parameters]
+    if lowered.spec.structs:
+        own = own_parameters(lowered.kernel.fn)
+        open_ = [n for n in own if n not in lowered.spec.bound][lowered.spec.leading :]
+        given = argument_names(open_, lowered.spec.structs)
+        names[: len(given)] = given
     for c in lowered.spec.captures:
         if c.argument is not None:
             names[c.argument] = c.name

@@ -23,6 +23,7 @@ from execspace import (
 )
 from execspace.contract.dtypes import dtype_of
 from execspace.kernels.captures import keyword_only
+from execspace.launch.structs import argument_names
 
 from .. import ir
 from ..analysis.ranges import drop_sign_fixups
@@ -106,9 +107,14 @@ def lower_kernel(
     function = lower(source.node, source.file, names, reporter)
     if source.node.args.vararg is not None or source.node.args.kwarg is not None:
         reporter.check()
-    _check_parameters(kernel.fn, source, spec, explicit, function.parameters)
+    _check_parameters(kernel.fn, source, spec, len(spec.structs) or explicit, function.parameters)
     parameters = (*function.parameters, *hidden.values())
     types = [argument_type(a) for a in spec.arguments]
+    if spec.structs:
+        from .structs import put_together  # few kernels get such
+
+        own = put_together(function.parameters[spec.leading :], spec.structs, types[:explicit])
+        types = [*own, *types[explicit:]]
     typed = _typed_reduction if spec.reducer is not None else _typed
     new = partial(typer_of_module, resolver, vector_bytes)
     module, found, reduction = typed(spec, function, parameters, types, reporter, captures, new)
@@ -138,7 +144,12 @@ def lower_kernel(
         raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
     assertions = tuple(module.assertions) if STATUS_PARAMETER in body.parameters else ()
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
-    limits = tuple((positions[n], n, *bounds) for n, bounds in found.limits.items())
+    shown = argument_names(function.parameters[spec.leading :], spec.structs)
+    limits = tuple(
+        (at, shown[at] if spec.structs else n, *bounds)
+        for n, bounds in found.limits.items()
+        for at in (positions[n],)
+    )
     return Lowered(
         kernel, spec, functions, leading, reduction, assertions, module.prints,
         limits, typed_functions,

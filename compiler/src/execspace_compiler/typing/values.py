@@ -50,6 +50,26 @@ class TupleValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StructValue:
+    """An argument that is an instance of a dataclass: its fields by name, and those that are
+    constants."""
+
+    cls: type
+    names: tuple[str, ...]
+    items: tuple[Value, ...]
+    constants: tuple[FixedField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedField:
+    """A field that is a constant; compared by its tag."""
+
+    name: str
+    tag: object
+    value: Value = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Obj:
     """A compile-time object that is not a number: a library function, a type, a string, None."""
 
@@ -157,7 +177,8 @@ class Single:
 
 
 Value = (
-    ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef | TeamValue | NestedRange | Single
+    ir.Expr | TupleValue | StructValue | Obj | Method | FunctionValue | ViewRef | TeamValue
+    | NestedRange | Single
 )  # fmt: skip
 
 
@@ -173,6 +194,19 @@ class ObjTy(Compound):
 
     def __str__(self) -> str:
         return describe(self.obj)
+
+
+@dataclass(frozen=True, slots=True)
+class StructTy(Compound):
+    """Type of a StructValue."""
+
+    cls: type
+    names: tuple[str, ...]
+    items: tuple[Type, ...]
+    constants: tuple[FixedField, ...]
+
+    def __str__(self) -> str:
+        return f"an object of {self.cls.__name__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +274,8 @@ def type_of(value: Value, loc: Loc) -> Type:
     match value:
         case TupleValue():
             return TupleTy(tuple(type_of(v, loc) for v in value.items), value.names, value.own)
+        case StructValue(cls, names, items, constants):
+            return StructTy(cls, names, tuple(type_of(v, loc) for v in items), constants)
         case Obj():
             key = value.value if isinstance(value.value, str) else id(value.value)
             return ObjTy((type(value.value), key), value)
@@ -278,7 +314,7 @@ def type_of(value: Value, loc: Loc) -> Type:
 def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
     """The scalars and Views that a value consists of, each with the name of its variable."""
     match value:
-        case TupleValue():
+        case TupleValue() | StructValue():
             pairs = [parts(v, part_name(name, n)) for n, v in enumerate(value.items)]
             return [p for pair in pairs for p in pair]
         case FunctionValue():
@@ -308,6 +344,9 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
         case TupleTy():
             items = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.items))
             return TupleValue(tuple(items), type.names, type.own)
+        case StructTy(cls, names, kinds, constants):
+            values = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(kinds))
+            return StructValue(cls, names, tuple(values), constants)
         case ObjTy():
             return type.obj
         case AliasTy():
@@ -342,6 +381,9 @@ def as_parameter(type: Type, name: str) -> Type:
         case TupleTy():
             items = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
             return type.of(tuple(items))
+        case StructTy():
+            kinds = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
+            return replace(type, items=tuple(kinds))
         case AliasTy():
             return type.base.type
         case FunctionTy() if type.env is not None:
@@ -363,6 +405,8 @@ def describe(value: Value) -> str:
             return f"record {value.own.__name__}"
         case TupleValue():
             return f"a tuple of {len(value.items)} items"
+        case StructValue():
+            return f"an object of {value.cls.__name__}"
         case Obj():
             if isinstance(value.value, str):
                 return "a string"
@@ -471,6 +515,8 @@ def _use(value: Value) -> str:
             return f"call it: {value.definition.name}(...)"
         case Method():
             return f"call it: {value.name}(...)"
+        case StructValue() if value.items:
+            return f"take one of its fields: {', '.join(value.names)}"
         case TupleValue() if value.own is not None:
             return f"take one of its fields: {', '.join(value.names)}"
         case TupleValue():

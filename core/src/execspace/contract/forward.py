@@ -10,4 +10,5 @@ from typing import Any
 ExecutionSpace = Any  # of memory.py, which space.py imports
 Kernel = Any
 Reducer = Any
+StructType = Any
 View = Any

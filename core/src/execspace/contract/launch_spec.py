@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.dataclass import dataclass
 from .argtypes import ArgType, ViewType
-from .forward import Reducer
+from .forward import Reducer, StructType
 
 __all__ = [
     "Capture",
@@ -124,6 +124,9 @@ class LaunchSpec:
     bound : tuple of str
         Parameters of the kernel that neither an index nor an argument fills: their values, or
         those of their attributes, are among the captures.
+    structs : tuple of StructType or None
+        For each parameter that an explicit argument fills, how arguments are put together for it;
+        None where it is the argument itself, and nothing at all if all are.
     """
 
     pattern: str
@@ -133,6 +136,7 @@ class LaunchSpec:
     reducer: Reducer | tuple[Reducer, ...] | None = None
     out: tuple[ViewType, ...] = ()
     bound: tuple[str, ...] = ()
+    structs: tuple[StructType | None, ...] = ()
 
     @property
     def array_shape(self) -> tuple[int, ...] | None:

@@ -21,78 +21,45 @@ from ..views.arrays import advice, has_protocol
 from ..views.interop import view_of
 from ..views.record import Record
 from ..views.view import View
+from .structs import StructConstant, StructType, is_struct, taken_apart
 from .transfers import Transfer
+
+Structs = tuple[StructType | None, ...]  # for each argument that is not bound; () if none is one
+# What is launched, or refused by a message of its own, and no constant.
+_LAUNCHED = View | bool | int | float | complex | np.generic | Record | Transfer
 
 
 def as_arguments(
     kernel: Kernel, scope: Scope, leading: int, args: tuple[Any, ...]
-) -> tuple[Scope, list[Any], bool]:
+) -> tuple[Scope, list[Any], Structs, bool]:
     """Sort out what is neither a View nor a number.
 
     The kernel has `leading` parameters before those of the arguments. Arrays are wrapped as
-    Views; `es.In` and its siblings stay, and the last of what is returned says that there are
-    such. Functions, strings, dtypes, None and whatever the kernel marks with es.static become
-    parameters that are bound beforehand.
+    Views, and structs are taken apart, see `StructType`; `es.In` and its siblings stay, and the
+    last of what is returned says that there are such. Functions, strings, dtypes, None and whatever
+    the kernel marks with es.static become parameters that are bound beforehand.
     """
     names = [n for n in parameters(scope.fn) if n not in scope.bound][leading:]
     bound = dict(scope.bound)
-    converted = []
-    moves = False
+    converted: list[Any] = []
+    structs: list[StructType | None] = []
+
+    def field(value: Any, what: str, is_static: bool) -> Any:
+        return _field(kernel, value, what, is_static)
+
     for position, a in enumerate(args):
         name = names[position] if position < len(names) else None
+        what = f"argument {position}"
         if name in kernel.statics:
             bound[name] = _static_value(kernel, name, a)
-        elif type(a) is View or type(a) in SCALAR_TYPES:
-            converted.append(a)
-        elif isinstance(a, View):
-            raise LaunchError(
-                f"Kernel '{kernel.name}': argument {position} is of {type(a).__name__!r}, a "
-                f"subclass of View; pass a View."
-            )
-        elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
-            if (own := own_operator(type(a))) is not None:
-                raise LaunchError(
-                    f"Kernel '{kernel.name}': argument {position} is of type "
-                    f"{type(a).__name__!r}, which has its own '{own}'; kernels compute with plain "
-                    f"numbers. Pass {type(plain_number(a)).__name__}(...) of it."
-                )
-            converted.append(plain_number(a))
-        elif isinstance(a, Record):
-            raise LaunchError(
-                f"Kernel '{kernel.name}': argument {position} is a record {type(a).__name__}; "
-                f"expected a View, a number or a function. Capture it, annotate its parameter with "
-                f"es.static, or pass es.full((), record) and read d[()]."
-            )
-        elif isinstance(a, Transfer):
-            converted.append(a)
-            moves = True
-        elif isinstance(a, np.generic) and (form := format_of(a.dtype)) is not None:
-            raise LaunchError(
-                f"Kernel '{kernel.name}': argument {position} is a number of type {form.name}, in "
-                f"which nothing is computed. Pass it as the float32 that it is: np.float32(...)."
-            )
-        elif name is not None and _is_constant(a):
+        elif name is not None and not isinstance(a, _LAUNCHED) and _is_constant(a):
             bound[name] = a
+        elif is_struct(a) and not is_array(a):
+            where = f"Kernel '{kernel.name}': {what}"
+            structs.append(taken_apart(a, where, field, converted))
         else:
-            try:
-                converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
-            except DTypeError as error:
-                raise DTypeError(f"Kernel '{kernel.name}': argument {position}: {error}") from None
-            except TypeError as error:
-                if is_array(a) or has_protocol(a, "__array_interface__"):
-                    text = str(error).replace(f" of {kernel.name}: ", ": ", 1)
-                    raise LaunchError(f"Kernel '{kernel.name}': {text}") from error
-                more = f" {text}" if (text := advice(a)) else ""
-                if isinstance(a, tuple) and not any(type(v) is View or is_array(v) for v in a):
-                    more = (
-                        " Make it an array: np.asarray(...), or annotate its parameter with "
-                        "es.static."
-                    )
-                raise LaunchError(
-                    f"Kernel '{kernel.name}': argument {position} is of type "
-                    f"{type(a).__name__!r}; expected a View, an array, a number or a "
-                    f"function.{more}"
-                ) from None
+            structs.append(None)
+            converted.append(_converted(kernel, what, a))
     known = defaults(scope.fn)
     for name in kernel.statics:
         if name not in bound:
@@ -102,7 +69,76 @@ def as_arguments(
                     f"one argument for each parameter after the indices."
                 )
             bound[name] = known[name]
-    return Scope(scope.fn, bound, scope.kernel), converted, moves
+    moves = any(isinstance(a, Transfer) for a in converted)
+    found = tuple(structs) if any(structs) else ()
+    return Scope(scope.fn, bound, scope.kernel), converted, found, moves
+
+
+def _converted(kernel: Kernel, what: str, a: Any) -> Any:
+    """What is launched of an argument, or of a field of one, that is neither constant nor struct:
+    a View, a number or a `Transfer`."""
+    if type(a) is View or type(a) in SCALAR_TYPES or isinstance(a, Transfer):
+        return a
+    if isinstance(a, View):
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is of {type(a).__name__!r}, a subclass of View; pass "
+            f"a View."
+        )
+    if isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
+        if (own := own_operator(type(a))) is not None:
+            raise LaunchError(
+                f"Kernel '{kernel.name}': {what} is of type {type(a).__name__!r}, which has its "
+                f"own '{own}'; kernels compute with plain numbers. Pass "
+                f"{type(plain_number(a)).__name__}(...) of it."
+            )
+        return plain_number(a)
+    if isinstance(a, Record):
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is a record {type(a).__name__}; expected a View, a "
+            f"number or a function. Capture it, annotate its parameter with es.static, or pass "
+            f"es.full((), record) and read d[()]."
+        )
+    if isinstance(a, np.generic) and (form := format_of(a.dtype)) is not None:
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is a number of type {form.name}, in which nothing is "
+            f"computed. Pass it as the float32 that it is: np.float32(...)."
+        )
+    try:
+        return view_of(a, label=f"{what} of {kernel.name}")
+    except DTypeError as error:
+        raise DTypeError(f"Kernel '{kernel.name}': {what}: {error}") from None
+    except TypeError as error:
+        if is_array(a) or has_protocol(a, "__array_interface__"):
+            text = str(error).replace(f" of {kernel.name}: ", ": ", 1)
+            raise LaunchError(f"Kernel '{kernel.name}': {text}") from error
+        more = f" {text}" if (text := advice(a)) else ""
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is of type {type(a).__name__!r}; expected a View, an "
+            f"array, a number or a function.{more}"
+        ) from None
+
+
+def _field(kernel: Kernel, value: Any, what: str, is_static: bool) -> Any:
+    """A field of a struct: a `StructConstant`, a struct, or what is launched of it."""
+    what = what.removeprefix(f"Kernel '{kernel.name}': ")
+    if not isinstance(value, _LAUNCHED) and scope_of(value) is not None:
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is a function, which no object that is launched may "
+            f"hold. Pass it as an argument of its own, or define it as a method of the dataclass."
+        )
+    if is_static:
+        if _can_be_static(value):
+            return StructConstant.of(value)
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what}, which is static, is of type "
+            f"{type(value).__name__!r}; expected a number, a string, a tuple of them, a dtype or "
+            f"None."
+        )
+    if isinstance(value, _LAUNCHED) or is_array(value):
+        return _converted(kernel, what, value)
+    if _is_constant(value):
+        return StructConstant.of(value)
+    return value if is_struct(value) else _converted(kernel, what, value)
 
 
 def _is_constant(value: Any) -> bool:

@@ -23,6 +23,7 @@ from ..views.view import View
 from .arguments import check_size, explain_large, explain_overflow
 from .policy_argument import policy_of
 from .prepare import PATTERNS, check_label, prepare, run, sorted_out
+from .structs import argument_names
 from .transfers import Transfer
 
 __all__ = [
@@ -54,7 +55,8 @@ class Bound:
         named = [n for n in parameters(kernel.fn) if n not in spec.bound][spec.leading :]
         captured = sum(c.argument is not None for c in spec.captures)
         explicit = len(spec.arguments) - captured
-        self._names = {name: n for n, name in enumerate(named[:explicit])}
+        names = argument_names(named, spec.structs)[:explicit]
+        self._names = {name: n for n, name in enumerate(names)}
 
     def __call__(self) -> Any:
         """Launch, and return what the launch returns.

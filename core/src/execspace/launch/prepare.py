@@ -37,9 +37,17 @@ from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View
 from ..views.view_keys import example_name
-from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
+from .arguments import (
+    Structs,
+    as_arguments,
+    check_shapes,
+    explain_overflow,
+    refuse_arrays,
+    views_of_out,
+)
 from .policy_argument import policy_of
 from .profiled import run_kernel
+from .structs import argument_names
 from .transfers import Moved, around, begin, in_reach
 from .watched import WatchedPlan
 
@@ -71,6 +79,8 @@ class Call(NamedTuple):
     out : tuple of View
     moved : tuple of Moved
         What is copied before the launch and after it.
+    structs : tuple of StructType or None
+        As of `LaunchSpec.structs`.
     """
 
     pattern: str
@@ -85,6 +95,7 @@ class Call(NamedTuple):
     reducer: Reducer | tuple[Reducer, ...] | None = None
     out: tuple[View, ...] = ()
     moved: tuple[Moved, ...] = ()
+    structs: Structs = ()
 
 
 def sorted_out(
@@ -111,7 +122,7 @@ def sorted_out(
             refuse_arrays(kernel.name, reducer, join)
         shape = None if isinstance(join, tuple) else join.array_shape
     leading = leading_parameters(pattern, policy_key[0], shape)
-    bound, plain, moves = as_arguments(kernel, scope, leading, args)
+    bound, plain, structs, moves = as_arguments(kernel, scope, leading, args)
     if bound.bound:
         kernel, scope = kernel_of(bound)
     names = kernel.names_now(scope)
@@ -125,11 +136,12 @@ def sorted_out(
         if moved:
             policy_key = (policy_key[0], space)
     types = [a.type if type(a) is View else SCALAR_TYPES[type(a)] for a in plain]
-    key = (*key_of(pattern, policy_key, reducer, views), *types, *tags)
+    grouped = (structs,) if structs else ()
+    key = (*key_of(pattern, policy_key, reducer, views), *grouped, *types, *tags)
     arguments = (*plain, *hidden, *views)
     return Call(
         pattern, policy_key, bounds, kernel, scope, names, key, arguments, len(hidden), join,
-        views, moved,
+        views, moved, structs,
     )  # fmt: skip
 
 
@@ -288,10 +300,12 @@ def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
         captures=captures,
         reducer=call.reducer,
         out=tuple(v.type for v in out),
+        structs=call.structs,
     )
     if policy.kind == "team":
         check_teams(kernel.name, spec, space)
-    spec = replace(spec, bound=kernel.bound_parameters(scope, spec.leading + explicit))
+    taken = spec.leading + (len(call.structs) or explicit)
+    spec = replace(spec, bound=kernel.bound_parameters(scope, taken))
     source = Kernel(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,
@@ -337,8 +351,10 @@ def _check_reach(
     space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], call: Call
 ) -> None:
     explicit = len(inputs) - call.captured
+    names = [f"argument {n}" for n in range(len(call.structs) or explicit)]
+    own = argument_names(names, call.structs)
     named = [
-        (f"argument {n}, View" if n < explicit else "the captured View", a)
+        (f"{own[n]}, View" if n < explicit else "the captured View", a)
         for n, a in enumerate(inputs) if isinstance(a, View)
     ]  # fmt: skip
     named += [("the result View of out=,", v) for v in out]

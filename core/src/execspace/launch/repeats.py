@@ -9,6 +9,7 @@ the key does, never more. Captured values that it cannot compare in a few steps 
 from __future__ import annotations
 
 import builtins
+from dataclasses import fields
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
@@ -23,6 +24,7 @@ from ..kernels.captures import (
     constant_tag,
     defaults,
     function_of,
+    is_array,
     lookup,
     names_of,
     parameters,
@@ -36,6 +38,7 @@ from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
 from ..reducers.base import Reducer, is_built_in
 from ..views.view import View
+from .structs import is_struct, static_fields
 
 _UNKNOWN = object()
 _TAKEN = frozenset((View, *SCALAR_TYPES))  # classes of arguments that any plan takes
@@ -167,10 +170,14 @@ class _Test:
             f"{', '.join(names)}, = {_own('args')}" if args else f"() = {_own('args')}"
         )
         own = parameters(self.fn)[self.plan.spec.leading :]
-        plain = []
+        plain: list[Any] = []
         for n, (name, a) in enumerate(zip(names, args, strict=True)):
             if n < len(own) and own[n] in self.scope.bound:
                 if not self._constant_argument(name, own[n], a):
+                    return False
+                continue
+            if is_struct(a) and not is_array(a):
+                if not self._struct(name, a, plain):
                     return False
                 continue
             plain.append(a)
@@ -182,9 +189,46 @@ class _Test:
         self.arrays = tuple(None if type(a) in _TAKEN else type(a) for a in plain)
         return self.bound == set(self.scope.bound)
 
+    def _struct(self, name: str, value: Any, plain: list[Any]) -> bool:
+        """Fields of a struct, as `taken_apart` finds them; False if one is not simple."""
+        kind = type(value)
+        self.has_type(name, kind)
+        if isinstance(value, tuple):
+            items = tuple(tuple.__iter__(value))
+            get = self.constant(tuple.__getitem__)
+            reads = [f"{get}({name}, {n})" for n in range(len(items))]
+            self.tests.append(f"{self.constant(len)}({name}) == {len(items)}")
+            statics: frozenset[str] = frozenset()
+            names: tuple[str, ...] = ("",) * len(items)
+        else:
+            names = tuple(f.name for f in fields(value))
+            items = tuple(getattr(value, n) for n in names)
+            reads, statics = [f"{name}.{n}" for n in names], static_fields(kind)
+        for field, item, read in zip(names, items, reads, strict=True):
+            own = _own(f"s{len(self.reads)}")
+            self.reads.append(f"{own} = {read}")
+            if type(item) in _TAKEN and field not in statics:
+                plain.append(item)
+                self.given.append(own)
+                if type(item) is View:
+                    self.view(own, item)
+                else:
+                    self.has_type(own, type(item))
+            elif is_array(item):
+                return False
+            elif is_struct(item) and field not in statics:
+                if not self._struct(own, item, plain):
+                    return False
+            elif not self._constant(own, item):
+                return False
+        return True
+
     def _constant_argument(self, name: str, parameter: str, value: Any) -> bool:
         """A constant among the arguments; False if it is not simple."""
         self.bound.add(parameter)
+        return self._constant(name, value)
+
+    def _constant(self, name: str, value: Any) -> bool:
         if type(value) in (str, float, int):
             self._number(name, value)
         elif _never_changes(value) or isinstance(value, np.dtype):

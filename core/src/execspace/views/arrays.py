@@ -142,12 +142,9 @@ def advice(source: Any) -> str:
         if callable(getattr(kind, name, None)):
             return f"Make it an array: x.{name}()."
     if isinstance(source, list | tuple) and any(_is_view_like(item) for item in source):
-        return (
-            "Pass what it holds one by one, each with a parameter of its own, or make them "
-            "attributes of an object whose method is the kernel."
-        )
+        return "Pass a tuple of them: tuple(x)."
     if isinstance(source, dict | set):
-        return "Pass what it holds one by one, or as attributes of an object."
+        return "Pass what it holds one by one, or as the fields of a dataclass."
     if isinstance(source, list | tuple | range):
         return "Make it an array: np.asarray(...)."
     return ""

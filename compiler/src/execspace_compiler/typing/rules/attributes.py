@@ -20,6 +20,7 @@ from ..values import (
     Method,
     Obj,
     Place,
+    StructValue,
     TeamValue,
     TupleValue,
     Value,
@@ -46,6 +47,10 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     """`A.shape`, `A.size`, `z.real` and their like."""
     if is_view(base):
         return _view_attribute(cx, base, name, loc)
+    if isinstance(base, StructValue):
+        from .objects import attribute_of as of_object  # loaded by kernels that get such
+
+        return of_object(cx, base, name, loc)
     if isinstance(base, TeamValue):
         from .teams import team_attribute  # loaded by kernels of teams
 

@@ -20,7 +20,7 @@ from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.ops import CALLEES, Callee
 from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context, load_rules
-from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
+from ..values import Method, Obj, StructValue, TupleValue, Value, describe, extents, scalar
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth
@@ -160,6 +160,10 @@ def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: L
 
 @CALLED.of(Method)
 def _method(cx: Context, call: Call) -> Value:
+    if isinstance(call.owner, StructValue):
+        from .objects import method_call as of_object  # loaded by kernels that get such
+
+        return of_object(cx, call)
     own = own_class(call.owner) or (call.owner.value if isinstance(call.owner, Obj) else None)
     if own is not None and not isinstance(own, SimdType):
         from .own_records import method_call  # loaded by kernels that have such

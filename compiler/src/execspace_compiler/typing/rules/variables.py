@@ -14,6 +14,7 @@ from ..values import (
     FunctionValue,
     ObjTy,
     RefTy,
+    StructValue,
     TupleValue,
     Value,
     ViewRef,
@@ -61,7 +62,7 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
         return
     widen(cx, name, type_of(value, loc), loc)
     _check_alias(cx, name, value, loc)
-    if isinstance(value, TupleValue | ViewRef | FunctionValue):
+    if isinstance(value, TupleValue | StructValue | ViewRef | FunctionValue):
         held = parts(value, name)
         if len(held) > 1:
             held = [(n, cx.keep(e)) for n, e in held]

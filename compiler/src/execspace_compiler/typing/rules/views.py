@@ -78,7 +78,7 @@ def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
         hint = "index Views, local arrays, tuples and records only"
         if isinstance(base, Obj) and _holds_views(base.value):
             hint = (
-                "give each View a name of its own before the launch, or make them attributes "
+                "pass the tuple as an argument of the launch, or make them attributes "
                 "of an object whose method is the kernel"
             )
         elif isinstance(base, Obj) and isinstance(base.value, list | dict | set):
