@@ -44,7 +44,8 @@ def vendor_on(space, monkeypatch):
         "isnan",
     )
     cupy = SimpleNamespace(**{name: made(getattr(np, name)) for name in names})
-    cupy.where, cupy.diagonal, cupy.isfinite = np.where, np.diagonal, np.isfinite
+    cupy.where, cupy.diagonal = np.where, np.diagonal
+    cupy.isfinite, cupy.isnan = np.isfinite, made(np.isnan)
     cupy.linalg = SimpleNamespace(
         eigh=_quiet(np.linalg.eigh), eigvalsh=_quiet(np.linalg.eigvalsh), svd=_quiet(np.linalg.svd)
     )
