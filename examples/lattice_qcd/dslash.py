@@ -1,0 +1,134 @@
+"""Wilson's Dslash between sites of one parity and those of the other.
+
+    D psi(x) = sum over mu of U_mu(x) (1 - s gamma_mu) psi(x + mu)
+                            + U_mu(x - mu)^H (1 + s gamma_mu) psi(x - mu)
+
+with s = 1, or -1 for its adjoint; gamma matrices are those of DeGrand and Rossi, as in Chroma:
+gamma_mu has blocks B and B^H off its diagonal, so that (1 - s gamma_mu) psi is known from two of
+its four spins. 1320 floating-point operations a site.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+from lattice import Lattice, neighbour
+
+
+@dataclass(frozen=True)
+class Spinor:
+    """Spinors on the sites of one parity: a View of (sites, 4 spins, 3 colours)."""
+
+    data: es.View
+    lattice: Lattice
+    parity: es.static
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """Links that begin at the sites of each parity: Views of (sites, 4 directions, 3, 3)."""
+
+    even: es.View
+    odd: es.View
+
+
+@es.function
+def times_b(a0, a1, b0, b1, mu, sign):
+    """(a0, a1) + sign B (b0, b1), for the blocks B of gamma_mu."""
+    if mu == 0:
+        return plus_i(a0, b1, sign), plus_i(a1, b0, sign)
+    if mu == 1:
+        return (a0 - b1, a1 + b0) if sign > 0 else (a0 + b1, a1 - b0)
+    if mu == 2:
+        return plus_i(a0, b0, sign), plus_i(a1, b1, -sign)
+    return (a0 + b0, a1 + b1) if sign > 0 else (a0 - b0, a1 - b1)
+
+
+@es.function
+def times_bh(a0, a1, b0, b1, mu, sign):
+    """The same of B^H."""
+    if mu == 0:
+        return plus_i(a0, b1, -sign), plus_i(a1, b0, -sign)
+    if mu == 1:
+        return (a0 + b1, a1 - b0) if sign > 0 else (a0 - b1, a1 + b0)
+    if mu == 2:
+        return plus_i(a0, b0, -sign), plus_i(a1, b1, sign)
+    return (a0 + b0, a1 + b1) if sign > 0 else (a0 - b0, a1 - b1)
+
+
+@es.function
+def plus_i(a, b, sign):
+    """a + sign i b, without products."""
+    if sign > 0:
+        return complex(a.real - b.imag, a.imag + b.real)
+    return complex(a.real + b.imag, a.imag - b.real)
+
+
+@es.function
+def hop(out, psi, at, link, site, mu, sign, adjoint):
+    """Add what comes from one neighbour: `sign` is that of gamma_mu."""
+    h = es.local((2, 3), psi.dtype)
+    for c in range(3):
+        h[0, c], h[1, c] = times_b(
+            psi[at, 0, c], psi[at, 1, c], psi[at, 2, c], psi[at, 3, c], mu, sign
+        )
+    for a in range(3):
+        u0 = psi.dtype.type(0)
+        u1 = psi.dtype.type(0)
+        for c in range(3):
+            u = np.conj(link[site, mu, c, a]) if adjoint else link[site, mu, a, c]
+            u0 += u * h[0, c]
+            u1 += u * h[1, c]
+        out[0, a] += u0
+        out[1, a] += u1
+        out[2, a], out[3, a] = times_bh(out[2, a], out[3, a], u0, u1, mu, sign)
+
+
+@es.kernel
+def dslash(site, gauge, source, result, isign: es.static):
+    """`result` = D `source` on the sites of one parity."""
+    psi = source.data
+    here = gauge.odd if result.parity == 1 else gauge.even
+    there = gauge.even if result.parity == 1 else gauge.odd
+    out = es.local((4, 3), psi.dtype)
+    for spin in range(4):
+        for a in range(3):
+            out[spin, a] = 0
+    for mu in (0, 1, 2, 3):
+        forward = neighbour(source.lattice, site, result.parity, mu, 1)
+        hop(out, psi, forward, here, site, mu, -isign, False)
+        back = neighbour(source.lattice, site, result.parity, mu, -1)
+        hop(out, psi, back, there, back, mu, isign, True)
+    for spin in range(4):
+        for a in range(3):
+            result.data[site, spin, a] = out[spin, a]
+
+
+# -- fields, and their elements on the whole lattice ------------------------------------------------
+
+
+def spinor(lattice: Lattice, parity: int, dtype: Any, space: Any, layout: str | None = None) -> Spinor:
+    """Zero on the sites of a parity."""
+    shape = (lattice.sites, es.static(4), es.static(3))
+    return Spinor(es.zeros(shape, dtype, space=space, layout=layout), lattice, parity)
+
+
+def split(lattice: Lattice, values: np.ndarray, parity: int) -> np.ndarray:
+    """Of an array (t, z, y, x, ...) what is on the sites of a parity, in the order of numbers."""
+    found = np.empty((lattice.sites, *values.shape[4:]), values.dtype)
+    mine = lattice.parities() == parity
+    found[lattice.numbers()[mine]] = values[mine]
+    return found
+
+
+def joined(lattice: Lattice, even: np.ndarray, odd: np.ndarray) -> np.ndarray:
+    """The inverse of `split`."""
+    found = np.empty((*lattice.shape[::-1], *even.shape[1:]), even.dtype)
+    for parity, part in enumerate((even, odd)):
+        mine = lattice.parities() == parity
+        found[mine] = part[lattice.numbers()[mine]]
+    return found
