@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lattice import Lattice, neighbour, number_of
 
 import execspace as es
-from lattice import Lattice, neighbour
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,15 @@ def plus_i(a, b, sign):
 
 
 @es.function
+def plus_product(sum, a, b):
+    """sum + a b as four multiply-adds; as complex numbers they would be two, and two products."""
+    return complex(
+        sum.real + a.real * b.real - a.imag * b.imag,
+        sum.imag + a.real * b.imag + a.imag * b.real,
+    )
+
+
+@es.function
 def hop(out, psi, at, link, site, mu, sign, adjoint):
     """Add what comes from one neighbour: `sign` is that of gamma_mu."""
     h = es.local((2, 3), psi.dtype)
@@ -81,40 +90,75 @@ def hop(out, psi, at, link, site, mu, sign, adjoint):
         u1 = psi.dtype.type(0)
         for c in range(3):
             u = np.conj(link[site, mu, c, a]) if adjoint else link[site, mu, a, c]
-            u0 += u * h[0, c]
-            u1 += u * h[1, c]
+            u0 = plus_product(u0, u, h[0, c])
+            u1 = plus_product(u1, u, h[1, c])
         out[0, a] += u0
         out[1, a] += u1
         out[2, a], out[3, a] = times_bh(out[2, a], out[3, a], u0, u1, mu, sign)
 
 
 @es.kernel
-def dslash(site, gauge, source, result, isign: es.static):
-    """`result` = D `source` on the sites of one parity."""
+def dslash(cell, yb, zb, t, gauge, source, result, isign: es.static, block: es.static):
+    """`result` = D `source` on the sites of one parity.
+
+    `cell` numbers the sites of a block of all x, block[0] in y and block[1] in z, which share
+    neighbours, and on GPUs a cache.
+    """
+    lattice = source.lattice
+    half = lattice.nx // 2
+    xh = cell % half
+    y = yb * block[0] + cell // half % block[0]
+    z = zb * block[1] + cell // half // block[0]
     psi = source.data
     here = gauge.odd if result.parity == 1 else gauge.even
     there = gauge.even if result.parity == 1 else gauge.odd
+    site = number_of(lattice, xh, y, z, t)
     out = es.local((4, 3), psi.dtype)
     for spin in range(4):
         for a in range(3):
             out[spin, a] = 0
     for mu in (0, 1, 2, 3):
-        forward = neighbour(source.lattice, site, result.parity, mu, 1)
+        forward = neighbour(lattice, xh, y, z, t, result.parity, mu, 1)
         hop(out, psi, forward, here, site, mu, -isign, False)
-        back = neighbour(source.lattice, site, result.parity, mu, -1)
+        back = neighbour(lattice, xh, y, z, t, result.parity, mu, -1)
         hop(out, psi, back, there, back, mu, isign, True)
     for spin in range(4):
         for a in range(3):
             result.data[site, spin, a] = out[spin, a]
 
 
+def apply(
+    gauge: Gauge, source: Spinor, result: Spinor, isign: int = 1, *, space: Any = None
+) -> None:
+    """result = D source, or its adjoint with `isign` -1; asynchronous where the space is."""
+    L = source.lattice
+    by, bz = block = (4 if L.ny % 4 == 0 else 2), 2
+    policy = es.MDRangePolicy(
+        (L.nx // 2 * by * bz, L.ny // by, L.nz // bz, L.nt), iterate="left", space=space
+    )
+    es.parallel_for(policy, dslash, gauge, source, result, isign, block)
+
+
 # -- fields, and their elements on the whole lattice ------------------------------------------------
 
 
-def spinor(lattice: Lattice, parity: int, dtype: Any, space: Any, layout: str | None = None) -> Spinor:
+def spinor(
+    lattice: Lattice, parity: int, dtype: Any, space: Any, layout: str | None = None
+) -> Spinor:
     """Zero on the sites of a parity."""
     shape = (lattice.sites, es.static(4), es.static(3))
     return Spinor(es.zeros(shape, dtype, space=space, layout=layout), lattice, parity)
+
+
+def gauge(lattice: Lattice, links: np.ndarray, dtype: Any, space: Any) -> Gauge:
+    """Links of an array (t, z, y, x, direction, row, column)."""
+    shape = (lattice.sites, es.static(4), es.static(3), es.static(3))
+    found = []
+    for parity in (0, 1):
+        view = es.View(shape, dtype, label="links", space=space)
+        es.deep_copy(view, split(lattice, links, parity).astype(dtype))
+        found.append(view)
+    return Gauge(*found)
 
 
 def split(lattice: Lattice, values: np.ndarray, parity: int) -> np.ndarray:

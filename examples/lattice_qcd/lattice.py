@@ -61,28 +61,33 @@ class Lattice:
 
 
 @es.function
-def neighbour(lattice, site, parity, mu, step):
-    """The number of the site one step, +1 or -1, in direction mu from a site of a parity."""
-    half = lattice.nx // 2
-    rest = site // half
-    xh = site - rest * half
+def number_of(lattice, xh, y, z, t):
+    """The number of a site within its parity; its x is 2 xh or one more."""
+    return ((t * lattice.nz + z) * lattice.ny + y) * (lattice.nx // 2) + xh
+
+
+@es.function
+def neighbour(lattice, xh, y, z, t, parity, mu, step):
+    """The number of the site one step, +1 or -1, in direction mu from one of a parity."""
     if mu == 0:
-        y = rest % lattice.ny
-        z = rest // lattice.ny % lattice.nz
-        t = rest // (lattice.ny * lattice.nz)
+        half = lattice.nx // 2
         odd = (y + z + t + parity) & 1  # x is 2 xh + odd
-        if step == 1:
-            return rest * half + (xh if odd == 0 else (0 if xh + 1 == half else xh + 1))
-        return rest * half + (xh if odd == 1 else (half - 1 if xh == 0 else xh - 1))
+        if step == 1 and odd == 1:
+            xh = 0 if xh + 1 == half else xh + 1
+        if step == -1 and odd == 0:
+            xh = half - 1 if xh == 0 else xh - 1
     if mu == 1:
-        stride, n = half, lattice.ny
-        at = rest % lattice.ny
-    elif mu == 2:
-        stride, n = half * lattice.ny, lattice.nz
-        at = rest // lattice.ny % lattice.nz
-    else:
-        stride, n = half * lattice.ny * lattice.nz, lattice.nt
-        at = rest // (lattice.ny * lattice.nz)
+        y = moved(y, lattice.ny, step)
+    if mu == 2:
+        z = moved(z, lattice.nz, step)
+    if mu == 3:
+        t = moved(t, lattice.nt, step)
+    return number_of(lattice, xh, y, z, t)
+
+
+@es.function
+def moved(x, n, step):
+    """A coordinate one step on, around the lattice."""
     if step == 1:
-        return site + (stride if at + 1 < n else stride - n * stride)
-    return site - (stride if at > 0 else stride - n * stride)
+        return 0 if x + 1 == n else x + 1
+    return n - 1 if x == 0 else x - 1

@@ -282,8 +282,8 @@ NO_TYPES = {
 TYPES = re.compile(
     r"\b(u?int\d+|float\d+|complex\d+|bool|Python (int|float|complex)|index \(int64\)|View|string"
     r"|tuple|None|function|method|module|local array|subview|record|64 bits|slice|constant"
-    r"|arguments?|parameters?|View's?|attribute|SimpleNamespace|Model|Settings"
-    r"|object of Weight|list|dict|conversion|digits|format|returns nothing|team|nested range|reducer|vector|mask)\b"
+    r"|arguments?|parameters?|View's?|attribute|SimpleNamespace|Model|Settings|object of Weight"
+    r"|list|dict|conversion|digits|format|returns nothing|team|nested range|reducer|vector|mask)\b"
 )
 
 

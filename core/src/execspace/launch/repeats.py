@@ -233,6 +233,14 @@ class _Test:
             self._number(name, value)
         elif _never_changes(value) or isinstance(value, np.dtype):
             self.tests.append(f"{name} is {self.constant(value)}")
+        elif type(value) is tuple:
+            self.has_type(name, tuple)
+            self.tests.append(f"{self.constant(len)}({name}) == {len(value)}")
+            for n, item in enumerate(value):
+                own = _own(f"s{len(self.reads)}")
+                self.reads.append(f"{own} = {name}[{n}]")
+                if not self._constant(own, item):
+                    return False
         else:
             return False
         return True

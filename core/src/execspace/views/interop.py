@@ -161,7 +161,10 @@ def _plan_of(
     span = size * (1 + sum((n - 1) * abs(s) for n, s in zip(shape, steps, strict=True)))
     layout = _layout.classify(shape, steps)
     type = type_of(kind, steps, layout, readonly, memory)
-    return _Plan(kind, kind.alignment, steps, span if prod(shape) else 0, layout, type)
+    # Devices move both parts of a complex number at once.
+    whole = kind.kind == "c" and memory != HOST.name
+    alignment = size if whole else kind.alignment
+    return _Plan(kind, alignment, steps, span if prod(shape) else 0, layout, type)
 
 
 def _unaligned(label: str, dtype: np.dtype[Any], strides: tuple[int, ...]) -> ViewError:

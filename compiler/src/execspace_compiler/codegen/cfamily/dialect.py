@@ -98,6 +98,9 @@ class Memory:
         Expression: a pack, of a `type`, at an address `p`, and statement that stores the pack `v`
         there, of elements that are narrower than a word: forms. Others, and all if these are empty,
         are moved as a struct.
+    whole_complex : bool
+        Complex numbers in memory of the device are aligned to their size, and read and written by
+        one access.
     nontemporal_load, nontemporal_store : str
         The same of 16 bytes that caches need not keep; `whole` is the type of the vector that is
         loaded. Empty if there is nothing for it.
@@ -116,6 +119,7 @@ class Memory:
     byte_vector: str = ""
     load_pack: str = ""
     store_pack: str = ""
+    whole_complex: bool = False
     nontemporal_load: str = ""
     nontemporal_store: str = ""
     nontemporal_least: int = 1

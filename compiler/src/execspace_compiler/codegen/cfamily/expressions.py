@@ -18,6 +18,7 @@ from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...mapping.scan_packs import ALIKE
 from ...teams.device import Shape
+from .accesses import bytewise, whole_complex
 from .dialect import Dialect, Float16Bits
 from .float16_bits import bits_of, in_float32, is_float16
 from .prelude import SHORT, Prelude
@@ -180,6 +181,14 @@ class ExpressionPrinter:
         constant = isinstance(e.byte, ir.Const) and e.byte.value % size == 0
         return constant and e.view.type.element.itemsize % size == 0
 
+    def is_whole(self, view: ir.Var) -> bool:
+        """Whether both parts of its complex elements are read and written by one access."""
+        t = view.type
+        assert isinstance(t, ViewTy)
+        is_complex = isinstance(t.element, Scalar) and t.element.kind == "c"
+        in_device = t.shape is None and "group" not in t.traits
+        return is_complex and in_device and self.dialect.memory.whole_complex
+
     # -- expressions ----------------------------------------------------------------------------
 
     def expr(self, e: ir.Expr) -> str:
@@ -263,45 +272,15 @@ class ExpressionPrinter:
         """An element of a View."""
         if e.byte is not None:
             pointer = self.field(e, e.type)
-            text = f"*{pointer}" if self.aligned(e) else self.unaligned_load(e, pointer)
+            text = f"*{pointer}"
+            if not self.aligned(e):
+                assert isinstance(e.view.type, ViewTy)
+                text = f"{bytewise(self, 'load', e.type, self.space(e.view.type))}({pointer})"
         else:
             text = f"{self.identifier(e.view.name)}[{self.offset(e.view, e.indices)}]"
+            if self.is_whole(e.view):
+                text = f"{whole_complex(self, 'load', e.type)}(&{text})"
         return f"({text} != 0)" if e.type == BOOL else f"({text})" if text[0] == "*" else text
-
-    def unaligned_load(self, e: ir.Load, pointer: str) -> str:
-        """A number at an unaligned address, byte by byte."""
-        assert isinstance(e.view.type, ViewTy)
-        space = self.space(e.view.type)
-        return f"{self._bytewise('load', e.type, space)}({pointer})"
-
-    def _bytewise(self, what: str, t: Scalar, space: str) -> str:
-        where = "p" if not space else "o" if space == self.dialect.memory.device else "g"
-        name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
-        if name not in self.prelude.functions:
-            byte, kind = self.dialect.types["uint8"], self.stored(t)
-            copy = f"for (int n = 0; n < {t.itemsize}; ++n)"
-            if what == "store" and t.name == "float16":
-                bits = self.dialect.bits["from float16"].format("v")
-                word = self.dialect.types["int32"]
-                if self.dialect.workarounds.hidden:  # ptxas stores a wrong lower byte
-                    bits = self.prelude.hidden(f"({word}){bits}", "int32")
-                body = (
-                    f"void {name}({space}{kind} *p, {kind} v) {{ {word} b = {bits}; "
-                    f"(({space}{byte} *)p)[0] = ({byte})(b & 255); "
-                    f"(({space}{byte} *)p)[1] = ({byte})(b >> 8 & 255); }}"
-                )
-            elif what == "load":
-                body = (
-                    f"{kind} {name}({space}const {kind} *p) {{ {kind} v; "
-                    f"{copy} (({byte} *)&v)[n] = (({space}const {byte} *)p)[n]; return v; }}"
-                )
-            else:
-                body = (
-                    f"void {name}({space}{kind} *p, {kind} v) {{ "
-                    f"{copy} (({space}{byte} *)p)[n] = (({byte} *)&v)[n]; }}"
-                )
-            self.prelude.functions[name] = f"{self.dialect.syntax.function} {body}"
-        return name
 
     def call(self, e: ir.Call) -> str:
         """Call of a function of the module."""

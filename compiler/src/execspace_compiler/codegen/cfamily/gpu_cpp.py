@@ -100,6 +100,7 @@ GPU_CPP = Dialect(
         dynamic_group="_ES_GROUP_MEMORY;",
         load_pack="_es_pack_at<{type}>({p})",
         store_pack="_es_pack_to({p}, {v});",
+        whole_complex=True,
     ),
     item=WorkItem(
         local_id="(long long)_ES_ITEM(x)",

@@ -77,6 +77,7 @@ OPENCL = Dialect(
         widest_type="ulong2",
         vectors={4: "ushort2", 8: "uint2", 16: "uint4", 32: "uint8", 64: "uint16"},
         byte_vector="uchar{count}",
+        whole_complex=True,
     ),
     item=WorkItem(
         local_id="(long)get_local_id(0)",

@@ -14,6 +14,7 @@ from ...analysis.unrolling import loops_of_registers
 from ...ir import STATUS
 from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
 from ..lines import Line
+from .accesses import bytewise, whole_complex
 from .atomics import atomic_lines
 from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables
@@ -127,8 +128,11 @@ class CPrinter(ExpressionPrinter):
                 return f"*{pointer} = {value};"
             assert isinstance(s.view.type, ViewTy)
             space = self.space(s.view.type)
-            return f"{self._bytewise('store', t, space)}({pointer}, {value});"
-        return f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}] = {value};"
+            return f"{bytewise(self, 'store', t, space)}({pointer}, {value});"
+        place = f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}]"
+        if self.is_whole(s.view):
+            return f"{whole_complex(self, 'store', t)}(&{place}, {value});"
+        return f"{place} = {value};"
 
     def packed(self, s: ir.Packed) -> list[str]:
         """One access to the elements of a pack: that of a struct with their alignment."""

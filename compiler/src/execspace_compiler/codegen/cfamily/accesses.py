@@ -1,0 +1,69 @@
+"""Functions of a source that read and write numbers by other accesses than the language's own.
+
+Numbers at addresses that are not aligned go byte by byte. Complex numbers in memory of a device go
+by one access: to a compiler their struct has the alignment of its parts, so it would make two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.types import Scalar
+from .prelude import SHORT
+
+if TYPE_CHECKING:
+    from .expressions import ExpressionPrinter
+
+
+def bytewise(printer: ExpressionPrinter, what: str, t: Scalar, space: str) -> str:
+    """Name of the function that does "load" or "store" byte by byte."""
+    memory = printer.dialect.memory
+    where = "p" if not space else "o" if space == memory.device else "g"
+    name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
+    if name not in printer.prelude.functions:
+        byte, kind = printer.dialect.types["uint8"], printer.stored(t)
+        copy = f"for (int n = 0; n < {t.itemsize}; ++n)"
+        if what == "store" and t.name == "float16":
+            bits = printer.dialect.bits["from float16"].format("v")
+            word = printer.dialect.types["int32"]
+            if printer.dialect.workarounds.hidden:  # ptxas stores a wrong lower byte
+                bits = printer.prelude.hidden(f"({word}){bits}", "int32")
+            body = (
+                f"void {name}({space}{kind} *p, {kind} v) {{ {word} b = {bits}; "
+                f"(({space}{byte} *)p)[0] = ({byte})(b & 255); "
+                f"(({space}{byte} *)p)[1] = ({byte})(b >> 8 & 255); }}"
+            )
+        elif what == "load":
+            body = (
+                f"{kind} {name}({space}const {kind} *p) {{ {kind} v; "
+                f"{copy} (({byte} *)&v)[n] = (({space}const {byte} *)p)[n]; return v; }}"
+            )
+        else:
+            body = (
+                f"void {name}({space}{kind} *p, {kind} v) {{ "
+                f"{copy} (({space}{byte} *)p)[n] = (({byte} *)&v)[n]; }}"
+            )
+        printer.prelude.functions[name] = f"{printer.dialect.syntax.function} {body}"
+    return name
+
+
+def whole_complex(printer: ExpressionPrinter, what: str, t: Scalar) -> str:
+    """Name of the function that does "load" or "store" of a complex number in device memory."""
+    name = f"_{what}_{SHORT[t.name]}"
+    if name not in printer.prelude.functions:
+        part = Scalar("float32" if t.name == "complex64" else "float64")
+        pack = printer.prelude.pack(part, printer.stored(part), 2)
+        kind, device = printer.type(t), printer.dialect.memory.device
+        make = printer.prelude.use("make", t)
+        if what == "load":
+            body = (
+                f"{kind} {name}({device}const {kind} *p) {{ "
+                f"const {pack} v = *({device}const {pack} *)p; return {make}(v.v[0], v.v[1]); }}"
+            )
+        else:
+            body = (
+                f"void {name}({device}{kind} *p, {kind} z) {{ {pack} v; v.v[0] = z.re; "
+                f"v.v[1] = z.im; *({device}{pack} *)p = v; }}"
+            )
+        printer.prelude.functions[name] = f"{printer.dialect.syntax.function} {body}"
+    return name
