@@ -98,8 +98,11 @@ def hop(out, psi, at, link, site, mu, sign, adjoint):
 
 
 @es.kernel
-def dslash(cell, yb, zb, t, gauge, source, result, isign: es.static, block: es.static):
-    """`result` = D `source` on the sites of one parity.
+def dslash(
+    cell, yb, zb, t, gauge, source, result, base, scale, isign: es.static, adds: es.static,
+    block: es.static,
+):  # fmt: skip
+    """`result` = D `source`, or `base` + `scale` D `source`, on the sites of one parity.
 
     `cell` numbers the sites of a block of all x, block[0] in y and block[1] in z, which share
     neighbours, and on GPUs a cache.
@@ -124,22 +127,32 @@ def dslash(cell, yb, zb, t, gauge, source, result, isign: es.static, block: es.s
         hop(out, psi, back, there, back, mu, isign, True)
     for spin in range(4):
         for a in range(3):
-            result.data[site, spin, a] = out[spin, a]
+            value = out[spin, a]
+            if adds:
+                value = base[site, spin, a] + scale * value
+            result.data[site, spin, a] = value
 
 
 def apply(
-    gauge: Gauge, source: Spinor, result: Spinor, isign: int = 1, *, space: Any = None
-) -> None:
-    """result = D source, or its adjoint with `isign` -1; asynchronous where the space is."""
+    gauge: Gauge, source: Spinor, result: Spinor, isign: int = 1, *, base: es.View | None = None,
+    scale: float = 1.0, space: Any = None,
+) -> None:  # fmt: skip
+    """result = D source, or base + scale D source; the adjoint of D with `isign` -1.
+
+    Asynchronous where the space is.
+    """
     L = source.lattice
     by, bz = block = (4 if L.ny % 4 == 0 else 2), 2
     policy = es.MDRangePolicy(
         (L.nx // 2 * by * bz, L.ny // by, L.nz // bz, L.nt), iterate="left", space=space
     )
-    es.parallel_for(policy, dslash, gauge, source, result, isign, block)
+    other = result.data if base is None else base
+    scale = np.float32(scale) if result.data.dtype == np.complex64 else scale
+    adds = base is not None
+    es.parallel_for(policy, dslash, gauge, source, result, other, scale, isign, adds, block)
 
 
-# -- fields, and their elements on the whole lattice ------------------------------------------------
+# -- fields, and their elements on the whole lattice ---------------------------------------------
 
 
 def spinor(

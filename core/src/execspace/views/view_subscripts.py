@@ -13,6 +13,7 @@ from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
+from .static import static
 from .view_keys import ALL, MAX_RANK, All, example_name, numpy_has, part_text, trimmed
 from .view_parts import ViewParts, type_of
 
@@ -289,9 +290,9 @@ class Subscripts(ViewParts):
 
         Parameters
         ----------
-        *shape : int
+        *shape : int or es.static
             Extents, one by one or as a sequence; one of them may be -1, which is what the others
-            leave.
+            leave. Those given as `es.static` are part of the type of the new View, no others are.
 
         Returns
         -------
@@ -316,7 +317,10 @@ class Subscripts(ViewParts):
                 f"Make it with layout='right' (GPUs prefer 'left'), or copy it into such a View: "
                 f"es.array({name}, layout='right').reshape{extents}."
             )
-        return self._reshaped(extents, steps, self.layout, ())
+        parts = given if isinstance(given, tuple | list) else (given,)
+        pairs = zip(extents, parts, strict=True)
+        fixed = trimmed([n if isinstance(part, static) else None for n, part in pairs])
+        return self._reshaped(extents, steps, self.layout, fixed)
 
     def _extents_for(self, shape: Any) -> tuple[int, ...]:
         """Extents of as many elements as there are, with what stands for -1 filled in."""

@@ -1,0 +1,72 @@
+"""The pion: its correlator between a point and all of a time slice, and its effective mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from wilson import Wilson
+
+
+def pion_correlator(
+    matrix: Wilson, *, rtol: float = 1e-8, inner: Wilson | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> np.ndarray:  # fmt: skip
+    """The sum of |G(x, 0)|^2 over time slices, of quark propagators from the origin.
+
+    Parameters
+    ----------
+    matrix, inner : Wilson
+        As of `Wilson.solve`.
+    progress : callable, optional
+        `progress(source, iteration)`; sources are the twelve spins and colours.
+
+    Returns
+    -------
+    array, shape (t,), float64
+    """
+    lattice = matrix.lattice
+    found = np.zeros(lattice.nt)
+    for source in range(12):
+        eta = np.zeros((*lattice.shape[::-1], 4, 3), np.complex128)
+        eta[0, 0, 0, 0, source // 3, source % 3] = 1
+
+        def tell(iteration: int, _norm: float, source: int = source) -> None:
+            if progress is not None:
+                progress(source, iteration)
+
+        psi, solution = matrix.solve(eta, rtol=rtol, inner=inner, progress=tell)
+        if not solution.converged:
+            raise RuntimeError(f"source {source}: {solution}")
+        found += (np.abs(psi) ** 2).sum(axis=(1, 2, 3, 4, 5))
+    return found
+
+
+def effective_mass(correlator: np.ndarray) -> np.ndarray:
+    """Masses m(t) for t = 1 to T/2 - 1, from cosh m = (C(t - 1) + C(t + 1)) / (2 C(t))."""
+    middle = len(correlator) // 2
+    t = np.arange(1, middle)
+    ratio = (correlator[t - 1] + correlator[t + 1]) / (2 * correlator[t])
+    return np.arccosh(np.maximum(ratio, 1))
+
+
+def free_pole_mass(kappa: float) -> float:
+    """The mass of a free quark at rest: exp(m) = 1 + 1 / (2 kappa) - 4."""
+    return float(np.log(1 + 1 / (2 * kappa) - 4))
+
+
+def plot(path: str | Path, correlator: np.ndarray, title: str) -> None:
+    """Draw the correlator and the effective mass, by matplotlib."""
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.semilogy(np.arange(len(correlator)), correlator, "o-", color="tab:blue")
+    left.set(xlabel="t", ylabel="C(t)", title="pion correlator")
+    masses = effective_mass(correlator)
+    right.plot(np.arange(1, len(masses) + 1), masses, "o-", color="tab:red")
+    right.set(xlabel="t", ylabel="m(t)", title="effective mass")
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130)
