@@ -6,10 +6,12 @@ MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plu
 	-e plugins/cuda -e plugins/hip -e tools -e kernels -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
-	bench-blas bench-matrices bench-lapack bench-batched bench-sparse interop clean help
+	bench-blas bench-matrices bench-lapack bench-batched bench-sparse bench-lattice-qcd lattice-qcd \
+	interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
+	@echo "make lattice-qcd  make a configuration of lattice QCD, and draw the mass of its pion"
 	@echo "make test   run the tests"
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
 	@echo "make nightly  100000 random programs on the oracle and 5000 on compiled spaces"
@@ -23,6 +25,7 @@ help:
 	@echo "make bench-batched time many small matrices against NumPy, LAPACK, C++ and PyTorch"
 	@echo "make bench-blas    time dense vectors and matrices against NumPy, SciPy, CuPy and PyTorch"
 	@echo "make bench-sparse  time products and sums of sparse matrices against SciPy, CuPy and PyTorch"
+	@echo "make bench-lattice-qcd  time the Dslash of lattice QCD against C by hand"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
@@ -46,6 +49,12 @@ $(VENV)/ready: $(VENV)/demo-ready requirements-dev.txt gpu/pyproject.toml \
 
 demo: $(VENV)/demo-ready
 	$(BIN)/python examples/hillslope.py
+
+lattice-qcd: $(VENV)/ready
+	$(BIN)/python examples/lattice_qcd $(LATTICE)
+
+bench-lattice-qcd: $(VENV)/ready
+	$(BIN)/python -m benchmarks.lattice_qcd.run
 
 # Tests start hundreds of processes: with bytecode on disk each starts in half the time, and without
 # threads for linear algebra, which none needs, each takes less of a machine that is busy with others.

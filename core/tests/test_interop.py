@@ -8,11 +8,14 @@ import re
 import sys
 import weakref
 from array import array
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import execspace as es
+from execspace.views.interop import view_over
 
 NUMBERS = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -521,3 +524,18 @@ def test_a_dtype_may_change():
     assert es.View(3, given).dtype == np.float32
     Kind.dtype = np.dtype("i8")
     assert es.View(3, given).dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_complex_numbers_of_devices_are_aligned_as_a_whole(kind):
+    """There both parts go by one access; on hosts the alignment of a part will do."""
+    memory = SimpleNamespace(name="elsewhere")
+    owner = np.zeros(256, np.uint8)
+    size = np.dtype(kind).itemsize
+    start = owner.ctypes.data + -owner.ctypes.data % 16
+    make = partial(view_over, "z", dtype=np.dtype(kind), shape=(4,), strides=(size,),
+                   readonly=False, owner=owner, space=None)  # fmt: skip
+    assert make(address=start + size, memory=memory).size == 4
+    assert make(address=start + size // 2, memory=es.HOST).size == 4
+    with pytest.raises(es.ViewError, match="elements must be aligned"):
+        make(address=start + size // 2, memory=memory)

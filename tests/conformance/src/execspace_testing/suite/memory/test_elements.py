@@ -147,6 +147,9 @@ def test_views_in_other_shapes_share_the_elements():
     for shape in [(24,), (-1,), (2, 2, 6), (4, 3, 2), (8, 3), (1, 24, 1)]:
         assert np.array_equal(A.reshape(shape).to_numpy(), a.reshape(shape))
     A.reshape(-1)[:6] = 0
+    fixed = A.reshape(-1, es.static(2))  # whose extent kernels know
+    assert fixed.shape == (12, 2) and fixed.static_extent(1) == 2 and not fixed.static_extent(0)
+    assert A.reshape(12, 2).static_extent(1) == 0
     assert not A.to_numpy()[0].any()
     with pytest.raises(es.ViewError, match="do not lie in the order"):
         A.T.reshape(24)

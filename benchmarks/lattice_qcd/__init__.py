@@ -1,0 +1,1 @@
+"""Benchmarks of the Wilson Dslash of `examples/lattice_qcd`."""

@@ -1,0 +1,233 @@
+"""Wilson's Dslash of `examples/lattice_qcd`: each layout, beside C by hand and a triad.
+
+    python -m benchmarks.lattice_qcd.run [--space NAME ...] [--extent N] [--json FILE]
+
+Sites of one parity of an N^4 lattice. 1320 operations a site. Bytes are those that must move if
+each is moved once: a spinor read, one written, and eight links, 192 numbers a site; the bandwidth
+to compare with is that of a triad in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import execspace as es
+from benchmarks.blas.contestants import kind_of
+from benchmarks.common.optional import NotThere
+from benchmarks.common.report import Results, report
+from benchmarks.common.turns import Contestant, Maker, take_turns
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "examples" / "lattice_qcd"
+EXTENT = {"device": 32, "host": 16}
+FLOPS, NUMBERS = 1320, 192  # of a site
+TRIAD = "execspace, a triad of as many bytes"
+C = "C by hand"
+FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fopenmp", "-shared", "-fPIC")
+
+
+@cache
+def example(name: str) -> Any:
+    """A module of the example."""
+    if str(EXAMPLE) not in sys.path:
+        sys.path.insert(0, str(EXAMPLE))
+    return importlib.import_module(name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write a file if asked to; 1 if execspace failed or was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    usable = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
+    add = parser.add_argument
+    add("--space", action="append", help=f"a space to measure ({usable})")
+    add("--extent", type=int, help="of the lattice in each direction (32 on devices, 16 on hosts)")
+    add("--rounds", type=int, default=9, help="turns of each (9)")
+    add("--json", metavar="FILE", type=Path, help="write all results to a file")
+    options = parser.parse_args(arguments)
+    results: Results = {}
+    for name in options.space or usable:
+        space = es.space(name)
+        n = options.extent or EXTENT[kind_of(space)]
+        for dtype in (np.complex64, np.complex128):
+            found = take_turns(_makers(space, n, np.dtype(dtype)), options.rounds, peers=[C])
+            nbytes = NUMBERS * n**4 // 2 * np.dtype(dtype).itemsize // 2
+            for outcome in found.values():
+                if "ms" in outcome and outcome.get("triad") is None:
+                    outcome["gbytes_s"] = nbytes / outcome["ms"] / 1e6
+                    outcome["gflop_s"] = FLOPS * n**4 / 2 / outcome["ms"] / 1e6
+            case = f"{np.dtype(dtype)}, {n}^4"
+            results.setdefault(name, {})[case] = found
+            Console().print(_table(f"{name}: {case}", found, nbytes))
+    return report(results, options.json)
+
+
+def _makers(space: es.ExecutionSpace, n: int, dtype: np.dtype[Any]) -> Mapping[str, Maker]:
+    lattice = example("lattice").Lattice(n, n, n, n)
+    rng = np.random.default_rng(1)
+    real = np.dtype(dtype.char.lower())
+
+    def numbers(*shape: int) -> np.ndarray:
+        return (rng.random((lattice.sites, *shape, 2)) - 0.5).astype(real).view(dtype)[..., 0]
+
+    links, psi = [numbers(4, 3, 3) for _ in range(2)], numbers(4, 3)
+    expected = _expected(lattice, links, psi)
+    makers: dict[str, Maker] = {}
+    for layout in ("left", "right"):
+        make = partial(_sites, space, lattice, links, psi, layout, expected)
+        makers[f"execspace, sites, layout {layout}"] = make
+    if kind_of(space) == "host":
+        for width in (8, 4):
+            if n % (2 * width) == 0:
+                make = partial(_lanes, space, lattice, links, psi, width, expected)
+                makers[f"execspace, {width} lanes"] = make
+        makers[C] = partial(_by_hand, lattice, links, psi, expected)
+    makers[TRIAD] = partial(_triad, space, NUMBERS * lattice.sites * real.itemsize)
+    return makers
+
+
+def _expected(lattice: Any, links: list[np.ndarray], psi: np.ndarray) -> np.ndarray:
+    """By the definition, in NumPy, of which a few sites are enough."""
+    some = np.random.default_rng(2).choice(lattice.sites, 50, replace=False)
+    gamma = np.zeros((4, 4, 4), np.complex128)
+    gamma[0, [0, 1, 2, 3], [3, 2, 1, 0]] = [1j, 1j, -1j, -1j]
+    gamma[1, [0, 1, 2, 3], [3, 2, 1, 0]] = [-1, 1, 1, -1]
+    gamma[2, [0, 1, 2, 3], [2, 3, 0, 1]] = [1j, -1j, -1j, 1j]
+    gamma[3, [0, 1, 2, 3], [2, 3, 0, 1]] = 1
+    numbers, parities = lattice.numbers(), lattice.parities()
+    place = np.argsort(numbers[parities == 0])
+    where = np.argwhere(parities == 0)[place][some]
+    found = []
+    for at, site in zip(where, some, strict=True):
+        total = np.zeros((4, 3), np.complex128)
+        for mu in range(4):
+            ahead, back = at.copy(), at.copy()
+            n = numbers.shape[3 - mu]
+            ahead[3 - mu], back[3 - mu] = (at[3 - mu] + 1) % n, (at[3 - mu] - 1) % n
+            f, b = numbers[tuple(ahead)], numbers[tuple(back)]
+            total += (np.eye(4) - gamma[mu]) @ psi[f] @ links[0][site, mu].T
+            total += (np.eye(4) + gamma[mu]) @ psi[b] @ links[1][b, mu].conj()
+        found.append(total)
+    return np.concatenate([some[:, None, None] + 0j * np.zeros((1, 4, 3)), np.array(found)])
+
+
+def _check(fetch: Callable[[], np.ndarray], call: Callable[[], Any], expected: np.ndarray) -> None:
+    call()
+    half = len(expected) // 2
+    some, values = expected[:half, 0, 0].real.astype(int), expected[half:]
+    found = fetch()[some]
+    rtol = 1e-5 if found.dtype.itemsize <= 8 else 1e-13
+    assert np.abs(found - values).max() <= 10 * rtol * np.abs(values).max(), "wrong"
+
+
+def _sites(
+    space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray, layout: str,
+    expected: np.ndarray,
+) -> Contestant:  # fmt: skip
+    dslash = example("dslash")
+
+    def view(values: np.ndarray) -> es.View:
+        shape = (values.shape[0], *map(es.static, values.shape[1:]))
+        made = es.View(shape, values.dtype, layout=layout, space=space)
+        es.deep_copy(made, values)
+        return made
+
+    gauge = dslash.Gauge(*map(view, links))
+    source, result = (dslash.Spinor(view(psi), lattice, parity) for parity in (1, 0))
+    call = partial(dslash.apply, gauge, source, result, space=space)
+    check = partial(_check, lambda: result.data.to_numpy(), call, expected)
+    return Contestant(f"execspace, sites, layout {layout}", call, space.fence, check)
+
+
+def _lanes(
+    space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray, width: int,
+    expected: np.ndarray,
+) -> Contestant:  # fmt: skip
+    lanes = example("lanes")
+    real = np.dtype(psi.dtype.char.lower())
+    view = partial(lanes.view_of_lanes, width=width, dtype=real, space=space)
+    part = lanes.lanes_of(lattice, width)
+    gauge = lanes.LaneGauge(*map(view, links))
+    source, result = (lanes.LaneSpinor(view(psi), part, parity) for parity in (1, 0))
+    call = partial(lanes.apply, gauge, source, result, space=space)
+    fetch = partial(lambda: lanes.ungrouped(result.data.to_numpy()))
+    check = partial(_check, fetch, call, expected)
+    return Contestant(f"execspace, {width} lanes", call, space.fence, check)
+
+
+def _by_hand(
+    lattice: Any, links: list[np.ndarray], psi: np.ndarray, expected: np.ndarray
+) -> Contestant:
+    real = "float" if psi.dtype == np.complex64 else "double"
+    function = _built(real)
+    result = np.zeros_like(psi)
+    arrays = [ctypes.c_void_p(a.ctypes.data) for a in (*links, psi, result)]
+    call = partial(function, *arrays, *lattice.shape, 0, 1)
+    check = partial(_check, lambda: result, call, expected)
+    return Contestant(C, call, lambda: None, check)
+
+
+@cache
+def _built(real: str) -> Any:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise NotThere("no C compiler was found")
+    folder = Path(tempfile.mkdtemp(prefix="execspace-bench-"))
+    target = folder / f"dslash_{real}.so"
+    command = [compiler, *FLAGS, f"-DREAL={real}", str(HERE / "dslash.c"), "-o", str(target)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode:
+        raise NotThere(f"{compiler} cannot build dslash.c: {built.stderr}")
+    function = ctypes.CDLL(str(target)).dslash
+    function.restype = None
+    return function
+
+
+@es.kernel
+def _add(i: int, a: Any, b: Any, c: Any) -> None:
+    a[i] = b[i] + 2.0 * c[i]
+
+
+def _triad(space: es.ExecutionSpace, nbytes: int) -> Contestant:
+    a, b, c = (es.ones(nbytes // 24, space=space) for _ in range(3))
+    policy = es.RangePolicy(a.size, space=space)
+    call = partial(es.parallel_for, policy, _add, a, b, c)
+
+    def check() -> dict[str, Any]:
+        call()
+        assert (a.to_numpy() == 3).all(), "wrong"
+        return {"triad": True}
+
+    return Contestant(TRIAD, call, space.fence, check)
+
+
+def _table(title: str, outcome: dict[str, dict[str, Any]], nbytes: int) -> Table:
+    table = Table("who", "ms", "GB/s", "Gflop/s", "of the triad", "of C", title=title)
+    times = {who: found["ms"] for who, found in outcome.items() if "ms" in found}
+    for who, found in outcome.items():
+        if who not in times:
+            table.add_row(who, found.get("error") or found.get("not_there"), *[""] * 4)
+            continue
+        ms = times[who]
+        flops = f"{found['gflop_s']:.0f}" if "gflop_s" in found else ""
+        share = f"{times[TRIAD] / ms:.2f}" if TRIAD in times else ""
+        of_c = f"{ms / times[C]:.2f}" if C in times else ""
+        table.add_row(who, f"{ms:.4f}", f"{nbytes / ms / 1e6:.0f}", flops, share, of_c)
+    return table
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,217 @@
+"""examples/lattice_qcd: Dslash, the solvers and the pion, against NumPy on the whole lattice."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+FOLDER = Path(__file__).parents[2] / "examples" / "lattice_qcd"
+MODULES = ("lattice", "dslash", "lanes", "wilson", "spectrum")
+SPACES = [
+    row.name for row in es.spaces() if row.usable and row.name in ("serial", "openmp", "opencl")
+]
+SHAPE = (4, 6, 2, 8)
+
+# The matrices themselves, which the example knows by their blocks alone.
+GAMMA = np.array([
+    [[0, 0, 0, 1j], [0, 0, 1j, 0], [0, -1j, 0, 0], [-1j, 0, 0, 0]],
+    [[0, 0, 0, -1], [0, 0, 1, 0], [0, 1, 0, 0], [-1, 0, 0, 0]],
+    [[0, 0, 1j, 0], [0, 0, 0, -1j], [-1j, 0, 0, 0], [0, 1j, 0, 0]],
+    [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]],
+])  # fmt: skip
+GAMMA5 = GAMMA[0] @ GAMMA[1] @ GAMMA[2] @ GAMMA[3]
+
+
+@pytest.fixture(scope="module")
+def qcd():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in MODULES})
+
+
+@pytest.fixture(autouse=True)
+def _is_compiled(request):
+    """All but small products take minutes on the oracle."""
+    if "space" in request.fixturenames and request.getfixturevalue("space").name == "oracle":
+        if "test_dslash" not in request.node.name:
+            pytest.skip("each step is one of Python")
+
+
+def su3(shape, seed=1):
+    rng = np.random.default_rng(seed)
+    q, r = np.linalg.qr(rng.normal(size=(*shape, 3, 3)) + 1j * rng.normal(size=(*shape, 3, 3)))
+    d = np.diagonal(r, axis1=-2, axis2=-1)
+    q = q * (d / abs(d))[..., None, :]
+    return q / np.linalg.det(q)[..., None, None] ** (1 / 3)
+
+
+def spinors(extents, seed=2):
+    rng = np.random.default_rng(seed)
+    shape = (*extents[::-1], 4, 3)
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
+
+
+def dense_dslash(U, psi, sign=1):
+    found = np.zeros_like(psi)
+    for mu in range(4):
+        axis = 3 - mu
+        forward = np.roll(psi, -1, axis)
+        found += np.einsum("...ab,ij,...jb->...ia", U[..., mu, :, :], np.eye(4) - sign * GAMMA[mu],
+                           forward)  # fmt: skip
+        back, link = np.roll(psi, 1, axis), np.roll(U[..., mu, :, :], 1, axis)
+        found += np.einsum("...ba,ij,...jb->...ia", link.conj(), np.eye(4) + sign * GAMMA[mu], back)
+    return found
+
+
+def test_gamma_matrices():
+    for mu in range(4):
+        for nu in range(4):
+            both = GAMMA[mu] @ GAMMA[nu] + GAMMA[nu] @ GAMMA[mu]
+            assert np.array_equal(both, 2 * (mu == nu) * np.eye(4))
+    assert np.array_equal(GAMMA5, np.diag([1, 1, -1, -1]))
+
+
+def applied(qcd, space, U, psi, isign, dtype=np.float64, width=0, kappa=0.1):
+    """D psi on the whole lattice, by a launch for each parity."""
+    lattice = qcd.lattice.Lattice(*psi.shape[3::-1])
+    matrix = qcd.wilson.Wilson(lattice, U, kappa, dtype=dtype, space=space, width=width)
+    parts = []
+    for parity in (0, 1):
+        x = matrix.vector(qcd.dslash.split(lattice, psi, 1 - parity))
+        y = matrix.zeros()
+        matrix.dslash(x, y, parity, isign)
+        parts.append(matrix.array(y))
+    return qcd.dslash.joined(lattice, *parts)
+
+
+more = partial(pytest.param, marks=pytest.mark.exhaustive)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width"),
+    [(np.float64, 0), (np.float32, 4), more(np.float32, 0), more(np.float64, 2)],
+)
+def test_dslash(qcd, space, dtype, width):
+    shape = SHAPE if space.name != "oracle" else (2, 2, 2, 8)
+    U, psi = su3((*shape[::-1], 4)), spinors(shape)
+    most = 100 * np.finfo(dtype).eps
+    for isign in (1, -1):
+        found = applied(qcd, space, U, psi, isign, dtype, width)
+        assert np.abs(found - dense_dslash(U, psi, isign)).max() < most
+
+
+def test_gamma5_hermiticity_and_gauge_covariance(qcd, space):
+    U, psi, phi = su3((*SHAPE[::-1], 4)), spinors(SHAPE), spinors(SHAPE, 3)
+    D = applied(qcd, space, U, psi, 1)
+    turned = qcd.wilson.gamma5(applied(qcd, space, U, qcd.wilson.gamma5(phi), 1))
+    assert np.isclose(np.vdot(phi, D), np.vdot(turned, psi), rtol=1e-12)
+    assert np.allclose(turned, applied(qcd, space, U, phi, -1), atol=1e-12)
+    V = su3(SHAPE[::-1], 7)  # at each site
+    W = np.empty_like(U)
+    for mu in range(4):
+        ahead = np.roll(V, -1, 3 - mu)
+        W[..., mu, :, :] = V @ U[..., mu, :, :] @ ahead.conj().swapaxes(-1, -2)
+    rotated = np.einsum("...ab,...ib->...ia", V, psi)
+    expected = np.einsum("...ab,...ib->...ia", V, D)
+    assert np.allclose(applied(qcd, space, W, rotated, 1), expected, atol=1e-12)
+
+
+def test_plane_waves_have_the_free_dispersion(qcd, space):
+    """D of exp(i p x) is 2 sum(cos p_mu - i gamma_mu sin p_mu) of it."""
+    U = np.broadcast_to(np.eye(3, dtype=complex), (*SHAPE[::-1], 4, 3, 3)).copy()
+    modes = np.array([1, 2, 1, 3])
+    p = 2 * np.pi * modes / np.array(SHAPE)
+    t, z, y, x = np.indices(SHAPE[::-1])
+    wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
+    chi = spinors((1, 1, 1, 1))[0, 0, 0, 0]
+    psi = wave[..., None, None] * chi
+    symbol = 2 * sum(np.cos(p[mu]) * np.eye(4) - 1j * np.sin(p[mu]) * GAMMA[mu] for mu in range(4))
+    expected = wave[..., None, None] * (symbol @ chi)
+    assert np.allclose(applied(qcd, space, U, psi, 1), expected, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def system():
+    extents = (4, 2, 4, 8)
+    return extents, su3((*extents[::-1], 4), 4), spinors(extents, 5)
+
+
+@pytest.mark.parametrize(
+    ("how", "width"),
+    [
+        ("cg", 0),
+        ("bicgstab", 0),
+        ("mixed", 4),
+        more("cg", 4),
+        more("bicgstab", 4),
+        more("mixed", 0),
+    ],
+)
+def test_solutions(qcd, space, system, how, width):
+    extents, U, eta = system
+    lattice, kappa = qcd.lattice.Lattice(*extents), 0.12
+    fermions = qcd.wilson.antiperiodic(U)
+    matrix, inner = (
+        qcd.wilson.Wilson(lattice, fermions, kappa, dtype=kind, space=space, width=width)
+        for kind in (np.float64, np.float32)
+    )
+    seen = []
+    psi, solution = matrix.solve(
+        eta, rtol=1e-10, method="bicgstab" if how == "bicgstab" else "cg",
+        inner=inner if how == "mixed" else None, progress=lambda n, norm: seen.append((n, norm)),
+    )  # fmt: skip
+    residual = eta - (psi - kappa * dense_dslash(fermions, psi))
+    assert np.linalg.norm(residual) < 1e-9 * np.linalg.norm(eta)
+    assert solution.converged and seen and seen[-1][1] < 1e-9 * solution.history[0]
+    if how == "mixed":
+        assert 2 <= solution.updates < solution.iterations
+
+
+def test_histories_of_residuals_agree(qcd, system):
+    extents, U, eta = system
+    histories = []
+    for name in (row.name for row in es.spaces() if row.usable and row.priority >= 0):
+        lattice = qcd.lattice.Lattice(*extents)
+        for width in (0, 4):
+            matrix = qcd.wilson.Wilson(lattice, U, 0.12, space=es.space(name), width=width)
+            histories.append(np.array(matrix.solve(eta, rtol=1e-6)[1].history))
+    least = min(map(len, histories))
+    for history in histories:
+        assert np.allclose(history[:least], histories[0][:least], rtol=1e-6)
+
+
+def test_the_pion_of_free_quarks(qcd, space):
+    """Its effective mass, in a box, is twice that of a quark at rest, of which both poles are
+    known in closed form."""
+    lattice, kappa = qcd.lattice.Lattice(2, 2, 2, 24), 0.1
+    U = np.broadcast_to(np.eye(3, dtype=complex), (*lattice.shape[::-1], 4, 3, 3)).copy()
+    fermions = qcd.wilson.antiperiodic(U)
+    matrix = qcd.wilson.Wilson(lattice, fermions, kappa, space=space, width=4)
+    told = []
+    found = qcd.spectrum.pion_correlator(matrix, rtol=1e-10, progress=lambda s, n: told.append(s))
+    assert sorted(set(told)) == list(range(12)) and np.allclose(found[1:], found[:0:-1])
+    masses = qcd.spectrum.effective_mass(found)
+    assert abs(masses[7] - 2 * qcd.spectrum.free_pole_mass(kappa)) < 1e-3
+
+
+def test_what_is_refused(qcd):
+    with pytest.raises(ValueError, match="expected even numbers >= 2"):
+        qcd.lattice.Lattice(4, 3, 4, 4)
+    with pytest.raises(ValueError, match="expected a multiple of 16 slices"):
+        qcd.lanes.lanes_of(qcd.lattice.Lattice(4, 4, 4, 8), 8)
+
+
+def test_a_plot(qcd, tmp_path):
+    pytest.importorskip("matplotlib")
+    t = np.arange(16)
+    correlator = np.cosh(0.5 * (t - 8))
+    qcd.spectrum.plot(tmp_path / "pion.png", correlator, "a title")
+    assert (tmp_path / "pion.png").read_bytes().startswith(b"\x89PNG")
+    assert np.allclose(qcd.spectrum.effective_mass(correlator), 0.5)
