@@ -30,7 +30,8 @@ class Spinor:
 
 @dataclass(frozen=True)
 class Gauge:
-    """Links that begin at the sites of each parity: Views of (sites, 4 directions, 3, 3)."""
+    """Links that begin at the sites of each parity: Views of (sites, 4 directions, 3, 3), or of
+    their first two rows, (sites, 4, 2, 3), from which the third one follows."""
 
     even: es.View
     odd: es.View
@@ -78,6 +79,17 @@ def plus_product(sum, a, b):
 
 
 @es.function
+def complete(u, link, site, mu):
+    """Fill a link of which two rows are stored: the third is the conjugate of their product."""
+    for c in range(3):
+        u[0, c] = link[site, mu, 0, c]
+        u[1, c] = link[site, mu, 1, c]
+    for c in range(3):
+        d, e = (c + 1) % 3, (c + 2) % 3
+        u[2, c] = np.conj(plus_product(u[0, d] * u[1, e], -u[0, e], u[1, d]))
+
+
+@es.function
 def hop(out, psi, at, link, site, mu, sign, adjoint):
     """Add what comes from one neighbour: `sign` is that of gamma_mu."""
     h = es.local((2, 3), psi.dtype)
@@ -85,11 +97,17 @@ def hop(out, psi, at, link, site, mu, sign, adjoint):
         h[0, c], h[1, c] = times_b(
             psi[at, 0, c], psi[at, 1, c], psi[at, 2, c], psi[at, 3, c], mu, sign
         )
+    own = es.local((3, 3), psi.dtype)
+    if link.static_extent(2) == 2:
+        complete(own, link, site, mu)
     for a in range(3):
         u0 = psi.dtype.type(0)
         u1 = psi.dtype.type(0)
         for c in range(3):
-            u = np.conj(link[site, mu, c, a]) if adjoint else link[site, mu, a, c]
+            if link.static_extent(2) == 2:
+                u = np.conj(own[c, a]) if adjoint else own[a, c]
+            else:
+                u = np.conj(link[site, mu, c, a]) if adjoint else link[site, mu, a, c]
             u0 = plus_product(u0, u, h[0, c])
             u1 = plus_product(u1, u, h[1, c])
         out[0, a] += u0
@@ -163,13 +181,20 @@ def spinor(
     return Spinor(es.zeros(shape, dtype, space=space, layout=layout), lattice, parity)
 
 
-def gauge(lattice: Lattice, links: np.ndarray, dtype: Any, space: Any) -> Gauge:
-    """Links of an array (t, z, y, x, direction, row, column)."""
-    shape = (lattice.sites, es.static(4), es.static(3), es.static(3))
+def gauge(lattice: Lattice, links: np.ndarray, dtype: Any, space: Any, rows: int = 3) -> Gauge:
+    """Links of an array (t, z, y, x, direction, row, column); two rows of three if wanted.
+
+    Raises ValueError if the third row does not follow from these, as of anti-periodic links.
+    """
+    third = np.conj(np.cross(links[..., 0, :], links[..., 1, :]))
+    if rows == 2 and np.abs(third - links[..., 2, :]).max() > 1e-5:
+        raise ValueError("two rows of links: the third is not the conjugate of their product")
+    shape = (lattice.sites, es.static(4), es.static(rows), es.static(3))
     found = []
     for parity in (0, 1):
-        view = es.View(shape, dtype, label="links", space=space)
-        es.deep_copy(view, split(lattice, links, parity).astype(dtype))
+        view = es.View(shape, dtype, label="links", layout="left", space=space)
+        values = split(lattice, links, parity)[:, :, :rows]
+        es.deep_copy(view, np.ascontiguousarray(values.astype(dtype)))
         found.append(view)
     return Gauge(*found)
 

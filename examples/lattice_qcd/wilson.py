@@ -20,8 +20,9 @@ from typing import Any
 
 import lanes
 import numpy as np
-from dslash import Gauge, Spinor, split
+from dslash import Spinor, split
 from dslash import apply as apply_sites
+from dslash import gauge as gauge_of
 from lattice import EVEN, ODD, Lattice
 
 import execspace as es
@@ -44,27 +45,27 @@ class Wilson:
     space : ExecutionSpace
     width : int
         Lanes of the layout of `lanes.py`; 0 for that of `dslash.py`, which GPUs want.
+    rows : {3, 2}
+        Of links that are stored without lanes. The third row follows from two for links in SU(3),
+        so not for anti-periodic ones.
     """
 
     def __init__(
         self, lattice: Lattice, links: np.ndarray, kappa: float, *, dtype: Any = np.float64,
-        space: es.ExecutionSpace, width: int = 0,
+        space: es.ExecutionSpace, width: int = 0, rows: int = 3,
     ) -> None:  # fmt: skip
         self.lattice, self.kappa, self.space, self.width = lattice, kappa, space, width
         self.real = np.dtype(dtype)
         self.number = np.dtype(np.result_type(self.real, np.complex64)) if not width else self.real
         self.part = lanes.lanes_of(lattice, width) if width else lattice
-        parts = [self._view(split(lattice, links, parity)) for parity in (EVEN, ODD)]
-        self.gauge: Any = lanes.LaneGauge(*parts) if width else Gauge(*parts)
+        self.gauge: Any
+        if width:
+            parts = (split(lattice, links, parity) for parity in (EVEN, ODD))
+            views = (lanes.view_of_lanes(p, width, self.real, space) for p in parts)
+            self.gauge = lanes.LaneGauge(*views)
+        else:
+            self.gauge = gauge_of(lattice, links, self.number, space, rows)
         self.between = self.zeros()  # on odd sites, between two products
-
-    def _view(self, values: np.ndarray) -> es.View:
-        if self.width:
-            return lanes.view_of_lanes(values, self.width, self.real, self.space)
-        shape = (values.shape[0], *map(es.static, values.shape[1:]))
-        made = es.View(shape, self.number, layout="left", space=self.space)
-        es.deep_copy(made, values.astype(self.number))
-        return made
 
     # -- vectors: flat Views, and what they are on the lattice -----------------------------------
 

@@ -107,6 +107,20 @@ def test_dslash(qcd, space, dtype, width):
         assert np.abs(found - dense_dslash(U, psi, isign)).max() < most
 
 
+def test_two_rows_of_links(qcd, space):
+    U, psi = su3((*SHAPE[::-1], 4)), spinors(SHAPE)
+    lattice = qcd.lattice.Lattice(*SHAPE)
+    matrix = qcd.wilson.Wilson(lattice, U, 0.1, space=space, rows=2)
+    x, y = matrix.vector(qcd.dslash.split(lattice, psi, 1)), matrix.zeros()
+    assert matrix.gauge.even.shape == (lattice.sites, 4, 2, 3)
+    for isign in (1, -1):
+        matrix.dslash(x, y, 0, isign)
+        expected = qcd.dslash.split(lattice, dense_dslash(U, psi, isign), 0)
+        assert np.abs(matrix.array(y) - expected).max() < 1e-13
+    with pytest.raises(ValueError, match="the third is not the conjugate of their product"):
+        qcd.wilson.Wilson(lattice, qcd.wilson.antiperiodic(U), 0.1, space=space, rows=2)
+
+
 def test_gamma5_hermiticity_and_gauge_covariance(qcd, space):
     U, psi, phi = su3((*SHAPE[::-1], 4)), spinors(SHAPE), spinors(SHAPE, 3)
     D = applied(qcd, space, U, psi, 1)
