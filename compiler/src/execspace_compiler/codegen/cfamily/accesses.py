@@ -6,28 +6,23 @@ by one access: to a compiler their struct has the alignment of its parts, so it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...ir.types import Scalar
-from .prelude import SHORT
-
-if TYPE_CHECKING:
-    from .expressions import ExpressionPrinter
+from ...ir.types import BOOL, Scalar
+from .prelude import SHORT, Prelude
 
 
-def bytewise(printer: ExpressionPrinter, what: str, t: Scalar, space: str) -> str:
+def bytewise(prelude: Prelude, what: str, t: Scalar, space: str) -> str:
     """Name of the function that does "load" or "store" byte by byte."""
-    memory = printer.dialect.memory
+    memory = prelude.dialect.memory
     where = "p" if not space else "o" if space == memory.device else "g"
     name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
-    if name not in printer.prelude.functions:
-        byte, kind = printer.dialect.types["uint8"], printer.stored(t)
+    if name not in prelude.functions:
+        byte, kind = prelude.dialect.types["uint8"], prelude.type("uint8" if t == BOOL else t.name)
         copy = f"for (int n = 0; n < {t.itemsize}; ++n)"
         if what == "store" and t.name == "float16":
-            bits = printer.dialect.bits["from float16"].format("v")
-            word = printer.dialect.types["int32"]
-            if printer.dialect.workarounds.hidden:  # ptxas stores a wrong lower byte
-                bits = printer.prelude.hidden(f"({word}){bits}", "int32")
+            bits = prelude.dialect.bits["from float16"].format("v")
+            word = prelude.dialect.types["int32"]
+            if prelude.dialect.workarounds.hidden:  # ptxas stores a wrong lower byte
+                bits = prelude.hidden(f"({word}){bits}", "int32")
             body = (
                 f"void {name}({space}{kind} *p, {kind} v) {{ {word} b = {bits}; "
                 f"(({space}{byte} *)p)[0] = ({byte})(b & 255); "
@@ -43,18 +38,18 @@ def bytewise(printer: ExpressionPrinter, what: str, t: Scalar, space: str) -> st
                 f"void {name}({space}{kind} *p, {kind} v) {{ "
                 f"{copy} (({space}{byte} *)p)[n] = (({byte} *)&v)[n]; }}"
             )
-        printer.prelude.functions[name] = f"{printer.dialect.syntax.function} {body}"
+        prelude.functions[name] = f"{prelude.dialect.syntax.function} {body}"
     return name
 
 
-def whole_complex(printer: ExpressionPrinter, what: str, t: Scalar) -> str:
+def whole_complex(prelude: Prelude, what: str, t: Scalar) -> str:
     """Name of the function that does "load" or "store" of a complex number in device memory."""
     name = f"_{what}_{SHORT[t.name]}"
-    if name not in printer.prelude.functions:
+    if name not in prelude.functions:
         part = Scalar("float32" if t.name == "complex64" else "float64")
-        pack = printer.prelude.pack(part, printer.stored(part), 2)
-        kind, device = printer.type(t), printer.dialect.memory.device
-        make = printer.prelude.use("make", t)
+        pack = prelude.pack(part, prelude.type(part.name), 2)
+        kind, device = prelude.type(t.name), prelude.dialect.memory.device
+        make = prelude.use("make", t)
         if what == "load":
             body = (
                 f"{kind} {name}({device}const {kind} *p) {{ "
@@ -65,5 +60,5 @@ def whole_complex(printer: ExpressionPrinter, what: str, t: Scalar) -> str:
                 f"void {name}({device}{kind} *p, {kind} z) {{ {pack} v; v.v[0] = z.re; "
                 f"v.v[1] = z.im; *({device}{pack} *)p = v; }}"
             )
-        printer.prelude.functions[name] = f"{printer.dialect.syntax.function} {body}"
+        prelude.functions[name] = f"{prelude.dialect.syntax.function} {body}"
     return name

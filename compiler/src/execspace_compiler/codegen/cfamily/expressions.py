@@ -275,11 +275,13 @@ class ExpressionPrinter:
             text = f"*{pointer}"
             if not self.aligned(e):
                 assert isinstance(e.view.type, ViewTy)
-                text = f"{bytewise(self, 'load', e.type, self.space(e.view.type))}({pointer})"
+                text = (
+                    f"{bytewise(self.prelude, 'load', e.type, self.space(e.view.type))}({pointer})"
+                )
         else:
             text = f"{self.identifier(e.view.name)}[{self.offset(e.view, e.indices)}]"
             if self.is_whole(e.view):
-                text = f"{whole_complex(self, 'load', e.type)}(&{text})"
+                text = f"{whole_complex(self.prelude, 'load', e.type)}(&{text})"
         return f"({text} != 0)" if e.type == BOOL else f"({text})" if text[0] == "*" else text
 
     def call(self, e: ir.Call) -> str:

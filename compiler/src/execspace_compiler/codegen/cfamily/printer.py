@@ -128,10 +128,10 @@ class CPrinter(ExpressionPrinter):
                 return f"*{pointer} = {value};"
             assert isinstance(s.view.type, ViewTy)
             space = self.space(s.view.type)
-            return f"{bytewise(self, 'store', t, space)}({pointer}, {value});"
+            return f"{bytewise(self.prelude, 'store', t, space)}({pointer}, {value});"
         place = f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}]"
         if self.is_whole(s.view):
-            return f"{whole_complex(self, 'store', t)}(&{place}, {value});"
+            return f"{whole_complex(self.prelude, 'store', t)}(&{place}, {value});"
         return f"{place} = {value};"
 
     def packed(self, s: ir.Packed) -> list[str]:
