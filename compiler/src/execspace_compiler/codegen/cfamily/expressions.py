@@ -275,9 +275,8 @@ class ExpressionPrinter:
             text = f"*{pointer}"
             if not self.aligned(e):
                 assert isinstance(e.view.type, ViewTy)
-                text = (
-                    f"{bytewise(self.prelude, 'load', e.type, self.space(e.view.type))}({pointer})"
-                )
+                load = bytewise(self.prelude, "load", e.type, self.space(e.view.type))
+                text = f"{load}({pointer})"
         else:
             text = f"{self.identifier(e.view.name)}[{self.offset(e.view, e.indices)}]"
             if self.is_whole(e.view):
