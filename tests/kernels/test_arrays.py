@@ -226,12 +226,12 @@ def test_sequences_of_numbers_and_of_views():
     views = (np.zeros(3), es.View(3, space="serial"))
     with es.use_space("oracle"):
         for plain in ([1.0, 2.0], (1.0, 2.0), range(3)):
-            with pytest.raises(es.LaunchError, match=r"Make it an array: np\.asarray\(\.\.\.\)"):
-                es.parallel_for(2, double, plain)
+            if not isinstance(plain, tuple):
+                with pytest.raises(es.LaunchError, match=r"Make it an array: np\.asarray\("):
+                    es.parallel_for(2, double, plain)
             with pytest.raises(es.ViewTypeError, match=r"Make it an array: np\.asarray"):
                 es.deep_copy(es.View(2), plain)
-        for several in (views, [*views]):
-            with pytest.raises(es.LaunchError, match="one by one, each with a parameter"):
-                es.parallel_for(2, double, several)
-        with pytest.raises(es.LaunchError, match="one by one, or as attributes"):
+        with pytest.raises(es.LaunchError, match=r"Pass a tuple of them: tuple\(x\)"):
+            es.parallel_for(2, double, [*views])
+        with pytest.raises(es.LaunchError, match="one by one, or as the fields of a dataclass"):
             es.parallel_for(2, double, {"x": views[0]})

@@ -28,6 +28,7 @@ from pages import READMES, ROOT, Page, name_of
 SUPPORT = Path(__file__).resolve().parent
 SMALL = {  # examples, and arguments with which they take seconds
     "examples/hillslope.py": ("--steps", "20", "--compare-steps", "5"),
+    "examples/lattice_qcd/__main__.py": ("--extents", "2", "2", "2", "8", "--sweeps", "2"),
     "examples/poisson_solvers.py": ("--extent", "6"),
     "examples/roofline.py": ("--size", "0.01", "--repeat", "2"),
     "examples/teams/f1.py": ("--n", "1000"),
