@@ -156,12 +156,12 @@ def _lanes(
     space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray, width: int,
     expected: np.ndarray,
 ) -> Contestant:  # fmt: skip
-    lanes = example("lanes")
+    dslash, lanes = example("dslash"), example("lanes")
     real = np.dtype(psi.dtype.char.lower())
     view = partial(lanes.view_of_lanes, width=width, dtype=real, space=space)
     part = lanes.lanes_of(lattice, width)
-    gauge = lanes.LaneGauge(*map(view, links))
-    source, result = (lanes.LaneSpinor(view(psi), part, parity) for parity in (1, 0))
+    gauge = dslash.Gauge(*map(view, links))
+    source, result = (dslash.Spinor(view(psi), part, parity) for parity in (1, 0))
     call = partial(lanes.apply, gauge, source, result, space=space)
     fetch = partial(lambda: lanes.ungrouped(result.data.to_numpy()))
     check = partial(_check, fetch, call, expected)

@@ -173,22 +173,15 @@ def apply(
 # -- fields, and their elements on the whole lattice ---------------------------------------------
 
 
-def spinor(
-    lattice: Lattice, parity: int, dtype: Any, space: Any, layout: str | None = None
-) -> Spinor:
-    """Zero on the sites of a parity."""
-    shape = (lattice.sites, es.static(4), es.static(3))
-    return Spinor(es.zeros(shape, dtype, space=space, layout=layout), lattice, parity)
-
-
 def gauge(lattice: Lattice, links: np.ndarray, dtype: Any, space: Any, rows: int = 3) -> Gauge:
     """Links of an array (t, z, y, x, direction, row, column); two rows of three if wanted.
 
     Raises ValueError if the third row does not follow from these, as of anti-periodic links.
     """
-    third = np.conj(np.cross(links[..., 0, :], links[..., 1, :]))
-    if rows == 2 and np.abs(third - links[..., 2, :]).max() > 1e-5:
-        raise ValueError("two rows of links: the third is not the conjugate of their product")
+    if rows == 2:
+        third = np.conj(np.cross(links[..., 0, :], links[..., 1, :]))
+        if np.abs(third - links[..., 2, :]).max() > 1e-5:
+            raise ValueError("two rows of links: the third is not the conjugate of their product")
     shape = (lattice.sites, es.static(4), es.static(rows), es.static(3))
     found = []
     for parity in (0, 1):

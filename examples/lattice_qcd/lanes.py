@@ -2,40 +2,21 @@
 
 A lane has a part of the lattice of its own, T / W slices in t, so neighbours in x, y and z are in
 the same lane, and those in t as well but at the ends of a part, where lanes are turned by one.
-Fields are real Views of (groups, ..., 2, W): real and imaginary parts of the sites of a group lie
-side by side, and innermost loops over lanes become vector instructions. (What Boyle et al. do in
+Fields are real Views, (groups, 4 spins, 3 colours, 2, W) and (groups, 4 directions, 3, 3, 2, W):
+real and imaginary parts of the sites of a group lie side by side, and innermost loops over lanes
+become vector instructions. The lattice of a `Spinor` is that of a lane. (What Boyle et al. do in
 Grid, arXiv:1512.03487, and the SIMD types of QPhiX.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dslash import Gauge, Spinor
 from lattice import Lattice, neighbour, number_of
 
 import execspace as es
-
-
-@dataclass(frozen=True)
-class LaneSpinor:
-    """Spinors on the sites of one parity: a View of (groups, 4 spins, 3 colours, 2, W).
-
-    `part` is the lattice of a lane.
-    """
-
-    data: es.View
-    part: Lattice
-    parity: es.static
-
-
-@dataclass(frozen=True)
-class LaneGauge:
-    """Links that begin at the sites of each parity: (groups, 4 directions, 3, 3, 2, W)."""
-
-    even: es.View
-    odd: es.View
 
 
 @es.function
@@ -122,7 +103,7 @@ def hop(out, psi, at, link, site, turn, mu, sign, adjoint):
 @es.kernel
 def dslash(xh, y, z, t, gauge, source, result, base, scale, isign: es.static, adds: es.static):
     """`result` = D `source`, or `base` + `scale` D `source`, on the sites of one parity."""
-    part = source.part
+    part = source.lattice
     psi, there = source.data, gauge.even if result.parity == 1 else gauge.odd
     here = gauge.odd if result.parity == 1 else gauge.even
     site = number_of(part, xh, y, z, t)
@@ -158,11 +139,11 @@ def dslash(xh, y, z, t, gauge, source, result, base, scale, isign: es.static, ad
 
 
 def apply(
-    gauge: LaneGauge, source: LaneSpinor, result: LaneSpinor, isign: int = 1, *,
+    gauge: Gauge, source: Spinor, result: Spinor, isign: int = 1, *,
     base: es.View | None = None, scale: float = 1.0, space: Any = None,
 ) -> None:  # fmt: skip
     """result = D source, or base + scale D source; the adjoint of D with `isign` -1."""
-    part = source.part
+    part = source.lattice
     policy = es.MDRangePolicy(
         (part.nx // 2, part.ny, part.nz, part.nt), iterate="left", space=space
     )

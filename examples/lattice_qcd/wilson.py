@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import lanes
 import numpy as np
-from dslash import Spinor, split
+from dslash import Gauge, Spinor, joined, split
 from dslash import apply as apply_sites
 from dslash import gauge as gauge_of
 from lattice import EVEN, ODD, Lattice
@@ -58,11 +59,10 @@ class Wilson:
         self.real = np.dtype(dtype)
         self.number = np.dtype(np.result_type(self.real, np.complex64)) if not width else self.real
         self.part = lanes.lanes_of(lattice, width) if width else lattice
-        self.gauge: Any
         if width:
             parts = (split(lattice, links, parity) for parity in (EVEN, ODD))
             views = (lanes.view_of_lanes(p, width, self.real, space) for p in parts)
-            self.gauge = lanes.LaneGauge(*views)
+            self.gauge = Gauge(*views)
         else:
             self.gauge = gauge_of(lattice, links, self.number, space, rows)
         self.between = self.zeros()  # on odd sites, between two products
@@ -89,12 +89,12 @@ class Wilson:
         found = lanes.grouped(values, self.width) if self.width else values
         return np.ascontiguousarray(found.astype(self.number))
 
-    def field(self, x: es.View, parity: int) -> Any:
+    def field(self, x: es.View, parity: int) -> Spinor:
         """A flat vector as spinors."""
         sites = self.part.sites
         if self.width:
             shape = (sites, *map(es.static, (4, 3, 2, self.width)))
-            return lanes.LaneSpinor(x.reshape(shape), self.part, parity)
+            return Spinor(x.reshape(shape), self.part, parity)
         shape = (es.static(3), es.static(4), sites)
         return Spinor(x.reshape(shape).T, self.lattice, parity)
 
@@ -116,10 +116,13 @@ class Wilson:
         self.dslash(x, self.between, ODD, isign)
         self.dslash(self.between, y, EVEN, isign, base=x, scale=-(self.kappa**2))
 
+    @cached_property
+    def _image(self) -> es.View:
+        """On even sites, between two products of `normal`."""
+        return self.zeros()
+
     def normal(self, x: es.View, y: es.View) -> None:
         """The adjoint of the matrix times the matrix times x."""
-        if not hasattr(self, "_image"):
-            self._image = self.zeros()
         self.apply(x, self._image)
         self.apply(self._image, y, -1)
 
@@ -172,11 +175,7 @@ class Wilson:
             x = solution.x
         last = self.zeros()
         self.dslash(x, last, ODD, base=odd, scale=self.kappa)
-        found = np.empty_like(eta)
-        for parity, part in ((EVEN, x), (ODD, last)):
-            mine = self.lattice.parities() == parity
-            found[mine] = self.array(part)[self.lattice.numbers()[mine]]
-        return found, solution
+        return joined(self.lattice, self.array(x), self.array(last)), solution
 
 
 @dataclass(frozen=True)

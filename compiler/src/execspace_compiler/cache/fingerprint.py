@@ -81,9 +81,9 @@ def _spec(spec: LaunchSpec) -> list[str]:
 
 def _has_code(struct: StructType) -> bool:
     """Whether kernels may use what classes of a struct define, whose code is not described."""
-    if not struct.is_tuple:
-        if any(not n.startswith("__") and n not in struct.names for n in dir(struct.cls)):
-            return True
+    own = (n for n in dir(struct.cls) if not n.startswith("__") and n not in struct.names)
+    if not struct.is_tuple and any(own):
+        return True
     return any(_has_code(item) for item in struct.items if isinstance(item, StructType))
 
 

@@ -55,8 +55,7 @@ def as_arguments(
         elif name is not None and not isinstance(a, _LAUNCHED) and _is_constant(a):
             bound[name] = a
         elif is_struct(a) and not is_array(a):
-            where = f"Kernel '{kernel.name}': {what}"
-            structs.append(taken_apart(a, where, field, converted))
+            structs.append(taken_apart(kernel.name, a, what, field, converted))
         else:
             structs.append(None)
             converted.append(_converted(kernel, what, a))
@@ -120,7 +119,6 @@ def _converted(kernel: Kernel, what: str, a: Any) -> Any:
 
 def _field(kernel: Kernel, value: Any, what: str, is_static: bool) -> Any:
     """A field of a struct: a `StructConstant`, a struct, or what is launched of it."""
-    what = what.removeprefix(f"Kernel '{kernel.name}': ")
     if not isinstance(value, _LAUNCHED) and scope_of(value) is not None:
         raise LaunchError(
             f"Kernel '{kernel.name}': {what} is a function, which no object that is launched may "

@@ -9,7 +9,6 @@ the key does, never more. Captured values that it cannot compare in a few steps 
 from __future__ import annotations
 
 import builtins
-from dataclasses import fields
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
@@ -38,7 +37,7 @@ from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
 from ..reducers.base import Reducer, is_built_in
 from ..views.view import View
-from .structs import is_struct, static_fields
+from .structs import is_struct, struct_fields
 
 _UNKNOWN = object()
 _TAKEN = frozenset((View, *SCALAR_TYPES))  # classes of arguments that any plan takes
@@ -191,20 +190,15 @@ class _Test:
 
     def _struct(self, name: str, value: Any, plain: list[Any]) -> bool:
         """Fields of a struct, as `taken_apart` finds them; False if one is not simple."""
-        kind = type(value)
-        self.has_type(name, kind)
+        self.has_type(name, type(value))
+        names, items, statics = struct_fields(value)
         if isinstance(value, tuple):
-            items = tuple(tuple.__iter__(value))
             get = self.constant(tuple.__getitem__)
             reads = [f"{get}({name}, {n})" for n in range(len(items))]
             self.tests.append(f"{self.constant(len)}({name}) == {len(items)}")
-            statics: frozenset[str] = frozenset()
-            names: tuple[str, ...] = ("",) * len(items)
         else:
-            names = tuple(f.name for f in fields(value))
-            items = tuple(getattr(value, n) for n in names)
-            reads, statics = [f"{name}.{n}" for n in names], static_fields(kind)
-        for field, item, read in zip(names, items, reads, strict=True):
+            reads = [f"{name}.{n}" for n in names]
+        for field, item, read in zip(names or reads, items, reads, strict=True):
             own = _own(f"s{len(self.reads)}")
             self.reads.append(f"{own} = {read}")
             if type(item) in _TAKEN and field not in statics:

@@ -85,24 +85,22 @@ def is_struct(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def taken_apart(value: Any, what: str, convert: Convert, found: list[Any]) -> StructType:
+def taken_apart(
+    kernel: str, value: Any, what: str, convert: Convert, found: list[Any], depth: int = 0
+) -> StructType:
     """The type of a struct; its Views and numbers, as `convert` gives them, go to `found`.
+
+    `depth` is of those that hold it.
 
     Raises
     ------
     LaunchError
         For classes of tuples that have code of their own, and for structs without an end.
     """
-    return _taken_apart(value, what, convert, found, 0)
-
-
-def _taken_apart(
-    value: Any, what: str, convert: Convert, found: list[Any], depth: int
-) -> StructType:
-    kind = type(value)
+    where = f"Kernel '{kernel}': {what}"
     if depth == _MOST:
-        raise LaunchError(f"{what} is more than {_MOST} objects deep; expected Views and numbers.")
-    names, values, statics = _fields(value, what)
+        raise LaunchError(f"{where} is more than {_MOST} objects deep; expected Views and numbers.")
+    names, values, statics = struct_fields(value, where)
     items: list[StructType | StructConstant | None] = []
     for n, item in enumerate(values):
         own = f"{what}.{names[n]}" if names else f"{what}[{n}]"
@@ -111,15 +109,17 @@ def _taken_apart(
         if isinstance(ready, StructConstant):
             items.append(ready)
         elif is_struct(ready):
-            items.append(_taken_apart(ready, own, convert, found, depth + 1))
+            items.append(taken_apart(kernel, ready, own, convert, found, depth + 1))
         else:
             items.append(None)
             found.append(ready)
-    return StructType(kind, names, tuple(items))
+    return StructType(type(value), names, tuple(items))
 
 
-def _fields(value: Any, what: str) -> tuple[tuple[str, ...], Sequence[Any], frozenset[str]]:
-    """Names and values of fields, and which are static."""
+def struct_fields(
+    value: Any, what: str = ""
+) -> tuple[tuple[str, ...], Sequence[Any], frozenset[str]]:
+    """Names of the fields of a struct, their values, and names of those that are static."""
     kind = type(value)
     if isinstance(value, tuple):
         if kind is not tuple and (own := own_operator(kind)) is not None:
@@ -130,12 +130,12 @@ def _fields(value: Any, what: str) -> tuple[tuple[str, ...], Sequence[Any], froz
         return fields_of(kind), tuple(tuple.__iter__(value)), frozenset()
     names = tuple(f.name for f in dataclasses.fields(value))
     try:
-        return names, [getattr(value, name) for name in names], static_fields(kind)
+        return names, [getattr(value, name) for name in names], _static_fields(kind)
     except AttributeError as error:
         raise LaunchError(f"{what}: {error}; give each field a value.") from None
 
 
-def static_fields(kind: type) -> frozenset[str]:
+def _static_fields(kind: type) -> frozenset[str]:
     """Fields of a dataclass that are annotated with es.static."""
     return frozenset(f.name for f in dataclasses.fields(kind) if _is_static(f.type, kind))
 

@@ -40,16 +40,20 @@ def attribute_of(cx: Context, owner: StructValue, name: str, loc: Loc) -> Value:
     )
 
 
+def function_and_first(found: Any, owner: Value, cls: type) -> tuple[Any, tuple[Value, ...]]:
+    """What a class has under the name of a method, and what is passed before its arguments."""
+    if isinstance(found, staticmethod):
+        return found.__func__, ()
+    if isinstance(found, classmethod):
+        return found.__func__, (Obj(cls, cls.__name__),)
+    return found, () if isinstance(owner, Obj) else (owner,)
+
+
 def method_call(cx: Context, call: Call) -> Value:
     """A call of what the class defines."""
     owner, name = call.owner, call.name
     assert isinstance(owner, StructValue)
-    found: Any = getattr_static(owner.cls, name)
-    first: tuple[Value, ...] = (owner,)
-    if isinstance(found, staticmethod):
-        found, first = found.__func__, ()
-    elif isinstance(found, classmethod):
-        found, first = found.__func__, (Obj(owner.cls, owner.cls.__name__),)
+    found, first = function_and_first(getattr_static(owner.cls, name), owner, owner.cls)
     if not isinstance(found, FunctionType):
         raise type_fault(
             call.loc,

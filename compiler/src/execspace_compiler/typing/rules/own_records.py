@@ -21,6 +21,7 @@ from ...ir.ops import OPERATOR_SIGNS
 from ...ir.types import Scalar, element_of
 from ..context import Call, Context
 from ..values import FunctionValue, Method, Obj, TupleValue, Value, ViewRef, describe, scalar
+from .objects import function_and_first
 from .operators import constant
 from .records import own_class, record_value, value_if_own
 
@@ -200,11 +201,7 @@ def method_call(cx: Context, own: Any, call: Call) -> Value:
         if call.positional():
             raise type_fault(call.loc, "copy takes no arguments", "write .copy()")
         return record_value(cx, owner, call.loc) if isinstance(owner, ViewRef) else owner
-    first: tuple[Value, ...] = () if isinstance(owner, Obj) else (owner,)
-    if isinstance(found, staticmethod):
-        found, first = found.__func__, ()
-    elif isinstance(found, classmethod):
-        found, first = found.__func__, (Obj(own, own.__name__),)
+    found, first = function_and_first(found, owner, own)
     return _called(cx, own, found, name, (*first, *call.args), call.loc, call.keywords)
 
 
