@@ -39,7 +39,7 @@ class ViewType(ReadOnly):
     static : tuple
         Per dimension its extent where that is part of the type, else None; empty if none is.
     traits : tuple of str
-        Of ``"atomic"``, ``"random_access"``, ``"restrict"``, in this order.
+        Of ``"atomic"``, ``"nontemporal"``, ``"random_access"``, ``"restrict"``, in this order.
     """
 
     __slots__ = ("dtype", "layout", "memory", "rank", "readonly", "static", "traits", "unit")

@@ -297,10 +297,11 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
 
         Parameters
         ----------
-        *traits : {"atomic", "restrict", "random_access"}
+        *traits : {"atomic", "restrict", "nontemporal", "random_access"}
             "atomic": ``A[i] += x`` and its siblings are atomic. "restrict": the caller promises
-            that no other View of a launch overlaps this one, so nothing is checked.
-            "random_access": elements are read in no order; GPUs may read through another cache.
+            that no other View of a launch overlaps this one, so nothing is checked. "nontemporal":
+            a launch reads each element once, so caches may keep others. "random_access": elements
+            are read in no order; GPUs may read through another cache.
 
         Notes
         -----

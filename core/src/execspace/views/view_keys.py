@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 MAX_RANK = 8
-TRAITS = ("atomic", "random_access", "restrict")
+TRAITS = ("atomic", "nontemporal", "random_access", "restrict")
 
 
 class All:

@@ -2,11 +2,15 @@
 
 Numbers at addresses that are not aligned go byte by byte. Complex numbers in memory of a device go
 by one access: to a compiler their struct has the alignment of its parts, so it would make two.
+What is read once may have a load that tells caches so.
 """
 
 from __future__ import annotations
 
-from ...ir.types import BOOL, Scalar
+from collections.abc import Iterable
+
+from ... import ir
+from ...ir.types import BOOL, Scalar, ViewTy
 from .prelude import SHORT, Prelude
 
 
@@ -43,17 +47,23 @@ def bytewise(prelude: Prelude, what: str, t: Scalar, space: str) -> str:
 
 
 def whole_complex(prelude: Prelude, what: str, t: Scalar) -> str:
-    """Name of the function that does "load" or "store" of a complex number in device memory."""
+    """Name of the function that does "load", "load_once" or "store" of a complex number in device
+    memory."""
     name = f"_{what}_{SHORT[t.name]}"
     if name not in prelude.functions:
         part = Scalar("float32" if t.name == "complex64" else "float64")
         pack = prelude.pack(part, prelude.type(part.name), 2)
-        kind, device = prelude.type(t.name), prelude.dialect.memory.device
-        make = prelude.use("make", t)
-        if what == "load":
+        kind, memory = prelude.type(t.name), prelude.dialect.memory
+        make, device = prelude.use("make", t), memory.device
+        if what != "store":
+            found = f"*({device}const {pack} *)p"
+            if what == "load_once":
+                form = memory.nontemporal_load or memory.nontemporal_number
+                whole = prelude.vector(part, 2)
+                found = form.format(type=pack, whole=whole, bytes=t.itemsize, p="p")
             body = (
                 f"{kind} {name}({device}const {kind} *p) {{ "
-                f"const {pack} v = *({device}const {pack} *)p; return {make}(v.v[0], v.v[1]); }}"
+                f"const {pack} v = {found}; return {make}(v.v[0], v.v[1]); }}"
             )
         else:
             body = (
@@ -62,3 +72,19 @@ def whole_complex(prelude: Prelude, what: str, t: Scalar) -> str:
             )
         prelude.functions[name] = f"{prelude.dialect.syntax.function} {body}"
     return name
+
+
+def writes_nontemporal(functions: Iterable[ir.Function]) -> bool:
+    """Whether one of them may change what a View with the trait "nontemporal" has."""
+    return any(
+        is_nontemporal(s.view)
+        for f in functions
+        for s in ir.walk_statements(f.body)
+        if (isinstance(s, ir.Store | ir.Atomic) and ir.writes(s))
+        or (isinstance(s, ir.Packed) and s.store)
+    )
+
+
+def is_nontemporal(view: ir.Var) -> bool:
+    """Whether its elements are read once."""
+    return isinstance(view.type, ViewTy) and "nontemporal" in view.type.traits

@@ -42,6 +42,7 @@ CUDA = replace(
         GPU_CPP.memory,
         nontemporal_load="_es_nontemporal_load<{type}>({p})",
         nontemporal_store="_es_nontemporal_store({p}, {v});",
+        nontemporal_number="_es_nontemporal_load<{type}>({p})",
     ),
     pragmas=Pragmas(
         barrier=BARRIER,

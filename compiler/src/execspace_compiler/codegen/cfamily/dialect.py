@@ -102,10 +102,15 @@ class Memory:
         Complex numbers in memory of the device are aligned to their size, and read and written by
         one access.
     nontemporal_load, nontemporal_store : str
-        The same of 16 bytes that caches need not keep; `whole` is the type of the vector that is
-        loaded. Empty if there is nothing for it.
+        The same of 16 bytes, or another number of `bytes` of which `nontemporal_number` reads
+        numbers, that caches need not keep; `whole` is the type of the vector that is loaded. Empty
+        if there is nothing for it.
     nontemporal_least : int
         Bytes of an element, at least, for which these are used.
+    nontemporal_number : str
+        Expression: a number of a `type`, of 4 or 8 `bytes`, at an address `p`, which caches need
+        not keep; the compiler may move it, as nothing stores there. Empty if there is nothing for
+        it.
     """
 
     addresses: bool = False
@@ -123,6 +128,7 @@ class Memory:
     nontemporal_load: str = ""
     nontemporal_store: str = ""
     nontemporal_least: int = 1
+    nontemporal_number: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...mapping.scan_packs import ALIKE
 from ...teams.device import Shape
-from .accesses import bytewise, whole_complex
+from .accesses import bytewise, is_nontemporal, whole_complex, writes_nontemporal
 from .dialect import Dialect, Float16Bits
 from .float16_bits import bits_of, in_float32, is_float16
 from .prelude import SHORT, Prelude
@@ -32,6 +32,7 @@ _INFIX = {
 _CHOICES = frozenset(("min", "max", "minimum", "maximum", "fmin", "fmax")) | {
     f"{how}_{comparison}" for how in ("keep", "replace") for comparison in COMPARISONS[:4]
 }
+_WORDS = 4, 8  # bytes of what one access loads
 _JOINS = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_min": "minimum",
           "reduce_max": "maximum"}  # fmt: skip
 
@@ -50,6 +51,7 @@ class ExpressionPrinter:
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions, ALIKE)
+        self.unwritten = module.disjoint and not writes_nontemporal(module.functions)
         in_order = dialect.pragmas.loop_in_order
         self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
         self.tuples: dict[str, str] = {}
@@ -189,6 +191,11 @@ class ExpressionPrinter:
         in_device = t.shape is None and "group" not in t.traits
         return is_complex and in_device and self.dialect.memory.whole_complex
 
+    def is_once(self, view: ir.Var) -> bool:
+        """Whether elements of a View are loaded so that caches need not keep them."""
+        has_form = bool(self.dialect.memory.nontemporal_number)
+        return has_form and self.unwritten and is_nontemporal(view)
+
     # -- expressions ----------------------------------------------------------------------------
 
     def expr(self, e: ir.Expr) -> str:
@@ -279,8 +286,13 @@ class ExpressionPrinter:
                 text = f"{load}({pointer})"
         else:
             text = f"{self.identifier(e.view.name)}[{self.offset(e.view, e.indices)}]"
+            once = self.is_once(e.view)
             if self.is_whole(e.view):
-                text = f"{whole_complex(self.prelude, 'load', e.type)}(&{text})"
+                load = "load_once" if once else "load"
+                text = f"{whole_complex(self.prelude, load, e.type)}(&{text})"
+            elif once and e.type.itemsize in _WORDS:
+                form, size = self.dialect.memory.nontemporal_number, e.type.itemsize
+                text = form.format(type=self.type(e.type), bytes=size, p=f"&{text}")
         return f"({text} != 0)" if e.type == BOOL else f"({text})" if text[0] == "*" else text
 
     def call(self, e: ir.Call) -> str:

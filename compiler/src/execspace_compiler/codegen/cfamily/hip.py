@@ -17,8 +17,19 @@ from .gpu_cpp import GPU_CPP, lanes
 _HIP = replace(
     GPU_CPP,
     name="hip",
-    heads=Heads(header("hip.h"), header("half.h"), (("_es_pack_", header("gpu_packs.h")),)),
-    memory=replace(GPU_CPP.memory, aligned=True),
+    heads=Heads(
+        header("hip.h"),
+        header("half.h"),
+        (
+            ("_es_pack_", header("gpu_packs.h")),
+            ("_es_nontemporal_", header("hip_nontemporal.h")),
+        ),
+    ),
+    memory=replace(
+        GPU_CPP.memory,
+        aligned=True,
+        nontemporal_number="_es_nontemporal_load<{type}>({p})",
+    ),
     math=replace(GPU_CPP.math, functions={op: f"_es_{name}" for op, name in MATH.items()}),
     sync=replace(
         GPU_CPP.sync,

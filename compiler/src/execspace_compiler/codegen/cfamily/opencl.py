@@ -121,8 +121,9 @@ OPENCL_NVIDIA = replace(
     ),
     memory=replace(
         OPENCL.memory,
-        nontemporal_load="({type}){{as_{whole}(_es_nontemporal_load({p}))}}",
+        nontemporal_load="({type}){{as_{whole}(_es_nontemporal_load_{bytes}({p}))}}",
         nontemporal_store="_es_nontemporal_store({p}, as_uint4({v}.whole));",
+        nontemporal_number="as_{type}(_es_nontemporal_load_{bytes}({p}))",
         nontemporal_least=2,  # bytes of what comes from assembly are taken out in more steps
     ),
     atomics={

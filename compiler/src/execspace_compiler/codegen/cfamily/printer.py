@@ -147,7 +147,8 @@ class CPrinter(ExpressionPrinter):
             values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
             put = self.store_pack(element, count, place, held, space, s.nontemporal)
             return [f"{kind} {held};", *values, put]
-        found = self.load_pack(element, count, place, space, s.nontemporal)
+        once = s.nontemporal or self.is_once(s.view)
+        found = self.load_pack(element, count, place, space, once)
         load = f"const {kind} {held} = {found};"
         return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
 
@@ -162,7 +163,7 @@ class CPrinter(ExpressionPrinter):
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
         whole, once = self.prelude.vector(element, count), self.dialect.memory.nontemporal_load
         if nontemporal and once and self._moved_once(element, count):
-            return once.format(type=kind, whole=whole, p=place)
+            return once.format(type=kind, whole=whole, bytes=_ONCE, p=place)
         if form and element.itemsize < _WORD:
             return form.format(type=kind, p=place)
         if whole:

@@ -417,21 +417,48 @@ def test_a_scatter_view_adds_every_contribution_to_its_element(space, layout):
             scatter.contribute(turned)
 
 
-def test_restrict_and_random_access_change_no_result(space):
-    """They are promises of the caller. Kept, they change speed only."""
+@pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "float64", "complex64"])
+def test_promises_of_traits_change_no_result(space, dtype):
+    """Kept, they change speed only."""
     n = 100
-    x, y = es.View(n, space=space), es.View(n, space=space)
+    x, y = es.View(n, dtype, space=space), es.View(n, dtype, space=space)
     order = np.random.default_rng(2).permutation(n)
-    es.deep_copy(x, np.arange(n, dtype=float))
+    es.deep_copy(x, np.arange(n).astype(dtype))
 
     def gather(i, y, x, order):
-        y[i] += 2 * x[order[i]]
+        y[i] += x[order[i]] + taken(x, i)
 
-    staged.parallel_for(
-        es.RangePolicy(n, space=space), gather, y.with_traits("restrict"),
-        x.with_traits("restrict", "random_access").readonly(), order,
-    )  # fmt: skip
-    assert np.array_equal(staged.fetch(y), 2.0 * order)
+    @es.function
+    def taken(x, i):
+        return x[i]
+
+    for traits in [("restrict", "random_access"), ("nontemporal",)]:
+        y.fill(0)
+        staged.parallel_for(
+            es.RangePolicy(n, space=space), gather, y.with_traits("restrict"),
+            x.with_traits(*traits).readonly(), order,
+        )  # fmt: skip
+        expected = (order + np.arange(n)).astype(dtype)
+        assert np.array_equal(staged.fetch(y), expected)
+
+
+def test_a_nontemporal_view_that_a_kernel_changes(space):
+    """It sees what it has written itself, also through another View of the same elements."""
+    n = 64
+    x, y = (es.View(n, space=space).with_traits("nontemporal") for _ in range(2))
+
+    def change(i, x, y, other):
+        for k in range(3):
+            x[i] = x[i] + k
+            other[i] = 2 * y[i] + 1
+            y[i] = y[i] + other[i]
+
+    staged.parallel_for(es.RangePolicy(n, space=space), change, x, y, y)
+    assert np.array_equal(staged.fetch(x), np.full(n, 3.0))
+    value = 0.0
+    for _ in range(3):
+        value = 2 * (2 * value + 1)
+    assert np.array_equal(staged.fetch(y), np.full(n, value))
 
 
 PARTICLE = np.dtype([("kind", "i1"), ("x", "f8"), ("v", "f4", (3,))], align=True)

@@ -1,0 +1,13 @@
+// Numbers, and packs of 8 and 16 bytes, that are accessed once, so that caches drop them before others.
+
+template <int words> struct _es_once {
+    typedef unsigned int type __attribute__((ext_vector_type(words)));
+};
+template <> struct _es_once<1> { typedef unsigned int type; };
+template <typename P> _ES_FUNCTION P _es_nontemporal_load(const void *p) {
+    typedef typename _es_once<sizeof(P) / 4>::type words_type;
+    const words_type words = __builtin_nontemporal_load((const words_type *)p);
+    P found;
+    _ES_COPY((void *)&found, &words, sizeof(P));
+    return found;
+}
