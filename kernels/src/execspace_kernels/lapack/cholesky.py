@@ -11,7 +11,7 @@ from typing import Any
 
 import execspace as es
 
-from ..arguments import Space, choice, is_device
+from ..arguments import Space, choice
 from ..batched import serial
 from ..batched import team as of_team
 from ..blas.operands import check_apart, check_square
@@ -22,12 +22,12 @@ from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
 from .operands import (
     TRIANGLES,
+    by_one_team,
     changed,
     check_alike,
     columns_of,
     matrix,
     new_info,
-    one_team,
     right_sides,
     shapes_of,
 )
@@ -214,11 +214,7 @@ def _factor(
 
 
 def _factor_block(L: es.View, info: es.View, first: int, space: es.ExecutionSpace) -> None:
-    if is_device(space):
-        es.parallel_for(one_team(space), _block, L, info, first, label="potrf block")
-    else:
-        one = es.RangePolicy(1, space=space)
-        es.parallel_for(one, _block_by_one, L, info, first, label="potrf block")
+    by_one_team(space, _block, _block_by_one, L, info, first, label="potrf block")
 
 
 def _solve(

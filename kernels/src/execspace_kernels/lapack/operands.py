@@ -121,3 +121,14 @@ def one_team(space: es.ExecutionSpace) -> Any:
         return None
     size = min(_THREADS, largest_team(space)) if is_device(space) else 1
     return es.TeamPolicy(1, size, vector_length=1, space=space)
+
+
+def by_one_team(
+    space: es.ExecutionSpace, of_team: Any, of_one: Any, *arguments: Any, label: str
+) -> None:
+    """Launch a kernel for one team on devices that have teams, else another for one work item."""
+    team = one_team(space) if is_device(space) else None
+    if team is not None:
+        es.parallel_for(team, of_team, *arguments, label=label)
+    else:
+        es.parallel_for(es.RangePolicy(1, space=space), of_one, *arguments, label=label)

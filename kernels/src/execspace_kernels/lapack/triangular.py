@@ -21,7 +21,7 @@ from ..blas.triangles import trsm
 from ..decisions import decided
 from ..vendors import chosen_vendor
 from .conditional import copy_of, keep
-from .operands import TRIANGLES, changed, new_info, one_team, shapes_of
+from .operands import TRIANGLES, by_one_team, changed, new_info, shapes_of
 
 __all__ = ["trtri"]
 
@@ -119,11 +119,7 @@ def _invert(L: es.View, info: es.View, is_unit: bool, space: es.ExecutionSpace) 
 
 
 def _invert_block(L: es.View, info: es.View, diag: str, space: es.ExecutionSpace) -> None:
-    if is_device(space):
-        es.parallel_for(one_team(space), _block, L, info, diag, label="trtri block")
-    else:
-        one = es.RangePolicy(1, space=space)
-        es.parallel_for(one, _block_by_one, L, info, diag, label="trtri block")
+    by_one_team(space, _block, _block_by_one, L, info, diag, label="trtri block")
 
 
 # -- kernels --------------------------------------------------------------------------------------
