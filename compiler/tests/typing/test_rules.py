@@ -55,6 +55,7 @@ from execspace_compiler.typing.rules.slices import sliced
 from execspace_compiler.typing.rules.teams import team_attribute
 from execspace_compiler.typing.rules.variables import bind, variable
 from execspace_compiler.typing.rules.views import indexed
+from execspace_compiler.typing.value_types import TeamTy, rebuild
 from execspace_compiler.typing.values import (
     TEAM_PARTS,
     FunctionValue,
@@ -64,11 +65,9 @@ from execspace_compiler.typing.values import (
     Place,
     Single,
     Span,
-    TeamTy,
     TeamValue,
     TupleValue,
     ViewRef,
-    rebuild,
 )
 
 HERE = Loc("nowhere.py", 1, 0, 1, 1)

@@ -20,7 +20,7 @@ from execspace import ViewType
 from .. import ir
 from ..ir.types import Scalar, TupleTy, Type, ViewTy
 from ..typing.lowered import Lowered
-from ..typing.values import AliasTy, TeamTy, shown
+from ..typing.value_types import AliasTy, TeamTy, shown
 
 _OWN = str(Path(execspace.__file__).parent)
 

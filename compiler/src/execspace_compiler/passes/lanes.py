@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .. import ir
 from ..ir.types import BOOL, INT64, Scalar, TupleTy, Vector, ViewTy, flat_scalars
-from ..typing.values import part_name
+from ..typing.value_types import part_name
 
 _ACROSS = frozenset(("lane", "low", "high", "any", "all", "count"))
 

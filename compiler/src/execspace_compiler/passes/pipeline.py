@@ -51,7 +51,8 @@ from ..typing.function import TypedFunction, type_function, typer_of_module
 from ..typing.lowered import Lowered
 from ..typing.module import ModuleTyper, Resolver
 from ..typing.scan_prefix import with_settled_prefix
-from ..typing.values import TEAM_PARTS, TeamTy
+from ..typing.value_types import TeamTy
+from ..typing.values import TEAM_PARTS
 
 
 def argument_type(type: ViewType | ScalarType) -> Type:

@@ -12,7 +12,8 @@ from execspace.launch.structs import StructConstant, StructType
 from ..ir.diagnostics import NOWHERE
 from ..ir.types import TupleTy, Type
 from ..typing.rules.operators import constant
-from ..typing.values import FixedField, Obj, StructTy, TupleValue, Value, type_of
+from ..typing.value_types import StructTy, type_of
+from ..typing.values import FixedField, Obj, TupleValue, Value
 
 
 def put_together(

@@ -21,7 +21,9 @@ from ..frontend import hir
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
 from ..ir.types import PY_INT, PromotionError, Scalar, Type
 from .module import ModuleTyper
-from .values import Method, Obj, TeamValue, TupleValue, Value, describe, indexable
+from .value_queries import indexable
+from .value_types import describe
+from .values import Method, Obj, TeamValue, TupleValue, Value
 
 _Key = TypeVar("_Key")
 _Result = TypeVar("_Result")

@@ -20,7 +20,8 @@ from .context import Context
 from .definite_assignment import check_assigned
 from .module import ModuleTyper, Resolver, has_effects
 from .rules.variables import bind  # whose package says where each rule is
-from .values import TeamTy, TeamValue, Value, part_name, parts, rebuild
+from .value_types import TeamTy, part_name, parts, rebuild
+from .values import TeamValue, Value
 
 # Temporaries of reductions; parts of a user's variable `r1` end in an underscore, these do not.
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")

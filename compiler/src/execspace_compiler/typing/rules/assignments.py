@@ -10,19 +10,9 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.ops import ATOMICS, OPERATOR_SIGNS
 from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
-from ..values import (
-    Fixed,
-    Place,
-    TupleValue,
-    Value,
-    ViewRef,
-    describe,
-    is_atomic,
-    is_vector,
-    is_view,
-    parts,
-    scalar,
-)
+from ..value_queries import is_vector, is_view, scalar
+from ..value_types import describe, parts
+from ..values import Fixed, Place, TupleValue, Value, ViewRef, is_atomic
 from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .binary_operators import compare_or_compute

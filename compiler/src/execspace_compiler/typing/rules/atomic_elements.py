@@ -10,7 +10,8 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.ops import ATOMICS
 from ...ir.types import PromotionError, Scalar, ViewTy, promote
 from ..context import Context
-from ..values import Place, Value, scalar
+from ..value_queries import scalar
+from ..values import Place, Value
 from .storage import refuse_atomic
 
 _KINDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}

@@ -9,7 +9,9 @@ from execspace.base.dataclass import dataclass
 
 from ...ir.diagnostics import counted, type_fault
 from ..context import CALLS, Call, Context
-from ..values import Obj, Place, TupleValue, Value, describe, is_view
+from ..value_queries import is_view
+from ..value_types import describe
+from ..values import Obj, Place, TupleValue, Value
 from .atomic_elements import emit_atomic, of_element
 from .memory import writable
 from .operators import constant

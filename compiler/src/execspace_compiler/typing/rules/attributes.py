@@ -15,6 +15,8 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import INDEX, PY_INT, Record, Scalar
 from ..context import EXPRESSIONS, Context
+from ..value_queries import extents, is_vector, is_view
+from ..value_types import describe, shown
 from ..values import (
     FunctionValue,
     Method,
@@ -25,11 +27,6 @@ from ..values import (
     TupleValue,
     Value,
     ViewRef,
-    describe,
-    extents,
-    is_vector,
-    is_view,
-    shown,
 )
 from .captures import outer
 from .memory import read

@@ -11,7 +11,9 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, PY_INT
 from ..context import Context
-from ..values import Obj, TupleValue, Value, describe, is_vector, is_view, scalar
+from ..value_queries import is_vector, is_view, scalar
+from ..value_types import describe
+from ..values import Obj, TupleValue, Value
 from .operators import binary, either, unary
 from .records import own_class, value_if_own
 

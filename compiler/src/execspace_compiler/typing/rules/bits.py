@@ -11,7 +11,9 @@ from ... import ir
 from ...ir.diagnostics import type_fault
 from ...ir.types import Scalar
 from ..context import METHODS, Call, Context
-from ..values import Obj, Value, describe, scalar
+from ..value_queries import scalar
+from ..value_types import describe
+from ..values import Obj, Value
 
 _WORDS = {16: Scalar("uint16"), 32: Scalar("uint32"), 64: Scalar("uint64")}
 

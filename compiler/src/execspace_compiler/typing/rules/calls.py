@@ -20,7 +20,9 @@ from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.ops import CALLEES, Callee
 from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context, load_rules
-from ..values import Method, Obj, StructValue, TupleValue, Value, describe, extents, scalar
+from ..value_queries import extents, scalar
+from ..value_types import describe
+from ..values import Method, Obj, StructValue, TupleValue, Value
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth

@@ -16,7 +16,9 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, PromotionError, Scalar, promote
 from ..context import EXPRESSIONS, Context
-from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
+from ..value_queries import scalar
+from ..value_types import describe
+from ..values import FunctionValue, Obj, TupleValue, Value
 from .binary_operators import compare_or_compute
 from .conditions import condition, known_truth
 from .operators import either, truth

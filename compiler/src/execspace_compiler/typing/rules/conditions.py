@@ -12,7 +12,9 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL
 from ..context import EXPRESSIONS, Context
-from ..values import FunctionValue, Obj, Value, describe, scalar
+from ..value_queries import scalar
+from ..value_types import describe
+from ..values import FunctionValue, Obj, Value
 from .operators import truth
 
 

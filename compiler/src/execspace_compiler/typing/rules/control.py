@@ -9,7 +9,9 @@ from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, type_fault
 from ...ir.types import BOOL, INDEX, INT64, Scalar
 from ..context import STATEMENTS, Context
-from ..values import NestedRange, TupleValue, Value, describe, is_view, part_name, scalar, type_of
+from ..value_queries import is_view, scalar
+from ..value_types import describe, part_name, type_of
+from ..values import NestedRange, TupleValue, Value
 from .assignments import assign
 from .conditions import condition
 from .variables import joined, scalar_type, widen

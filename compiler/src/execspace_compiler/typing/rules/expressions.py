@@ -10,7 +10,8 @@ from __future__ import annotations
 from ...frontend import hir
 from ...ir.diagnostics import syntax_fault
 from ..context import EXPRESSIONS, Context
-from ..values import TupleValue, Value, is_vector, scalar
+from ..value_queries import is_vector, scalar
+from ..values import TupleValue, Value
 from .binary_operators import compare_or_compute
 from .conditions import condition
 from .operators import constant, unary

@@ -13,7 +13,8 @@ from ...ir.ops import CALLEES
 from ...ir.types import BOOL, INT64, TupleTy, Type, Vector
 from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
-from ..values import FunctionValue, Obj, TupleValue, Value, as_parameter, parts, type_of
+from ..value_types import as_parameter, parts, type_of
+from ..values import FunctionValue, Obj, TupleValue, Value
 from .leaving import failure
 from .variables import variable
 

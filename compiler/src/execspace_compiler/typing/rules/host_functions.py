@@ -10,7 +10,8 @@ from ... import ir
 from ...ir.diagnostics import counted, type_fault
 from ...ir.types import INT64, Scalar
 from ..context import Call, Context
-from ..values import Obj, Value, scalar
+from ..value_queries import scalar
+from ..values import Obj, Value
 
 
 def host_call(cx: Context, call: Call, target: HostFunction, args: Sequence[Value]) -> Value:

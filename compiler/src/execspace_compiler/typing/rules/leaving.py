@@ -17,17 +17,9 @@ from ...ir.types import (
     promote,
 )
 from ..context import STATEMENTS, Context
-from ..values import (
-    FunctionValue,
-    Obj,
-    TupleValue,
-    Value,
-    ViewRef,
-    describe,
-    is_view,
-    parts,
-    scalar,
-)
+from ..value_queries import is_view, scalar
+from ..value_types import describe, parts
+from ..values import FunctionValue, Obj, TupleValue, Value, ViewRef
 from .conditions import condition
 from .records import own_value_hint, value_if_own
 

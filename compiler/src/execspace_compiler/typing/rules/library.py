@@ -24,7 +24,9 @@ from ...ir.types import (
     real_part,
 )
 from ..context import Context, Rules
-from ..values import TupleValue, Value, describe, extents, is_vector, is_view, scalar
+from ..value_queries import extents, is_vector, is_view, scalar
+from ..value_types import describe
+from ..values import TupleValue, Value
 from .operators import PARTS, always, binary, constant, no_order, part, same, truth
 
 # (Context, Callee, path, numbers, Loc) -> Value, by the name of the rule in CALLEES

@@ -15,7 +15,9 @@ from ...ir.diagnostics import Loc, counted, type_fault
 from ...ir.types import Element, Scalar, SubArray, ViewTy, element_of
 from ..context import CALLS, Call, Context
 from ..module import local_array
-from ..values import Obj, TupleValue, Value, constant_shape, describe
+from ..value_queries import constant_shape
+from ..value_types import describe
+from ..values import Obj, TupleValue, Value
 
 
 def local_type(args: Sequence[Value], loc: Loc) -> ViewTy:

@@ -6,7 +6,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import Scalar, ViewTy
 from ..context import Context
-from ..values import Place, Value, describe, is_atomic, scalar, shown
+from ..value_queries import scalar
+from ..value_types import describe, shown
+from ..values import Place, Value, is_atomic
 from .atomic_elements import check_aligned, emit_atomic
 from .storage import narrowed, widened
 

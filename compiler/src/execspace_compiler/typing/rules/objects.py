@@ -10,7 +10,8 @@ import numpy as np
 
 from ...ir.diagnostics import Loc, type_fault
 from ..context import Call, Context
-from ..values import FunctionValue, Method, Obj, StructValue, Value, describe
+from ..value_types import describe
+from ..values import FunctionValue, Method, Obj, StructValue, Value
 from .operators import constant
 
 _NUMBERS = bool | int | float | complex | np.generic

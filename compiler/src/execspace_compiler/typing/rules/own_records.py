@@ -20,7 +20,9 @@ from ...ir.diagnostics import Fault, Loc, type_fault
 from ...ir.ops import OPERATOR_SIGNS
 from ...ir.types import Scalar, element_of
 from ..context import Call, Context
-from ..values import FunctionValue, Method, Obj, TupleValue, Value, ViewRef, describe, scalar
+from ..value_queries import scalar
+from ..value_types import describe
+from ..values import FunctionValue, Method, Obj, TupleValue, Value, ViewRef
 from .objects import function_and_first
 from .operators import constant
 from .records import own_class, record_value, value_if_own

@@ -11,7 +11,8 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import FLOAT64, INT64, UINT64, Scalar
 from ..context import CALLS, Call, Context
-from ..values import Obj, Value, scalar
+from ..value_queries import scalar
+from ..values import Obj, Value
 
 _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|j|z|t|L)?(.)", re.DOTALL)
 _INTEGER, _FLOAT = "dixXouc", "eEfFgG"

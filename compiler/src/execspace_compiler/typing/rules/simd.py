@@ -17,7 +17,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, INDEX, INT64, Scalar, Vector
 from ..context import CALLS, METHODS, Call, Context
-from ..values import Obj, Value, describe, is_vector, scalar
+from ..value_queries import is_vector, scalar
+from ..value_types import describe
+from ..values import Obj, Value
 from .operators import constant
 from .simd_lanes import is_mask, lane, lanewise, mask_of, spread, type_in, width
 

@@ -20,7 +20,9 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.ops import OPERATOR_SIGNS, Callee
 from ...ir.types import INT64, PY_INT, Vector
 from ..context import Context
-from ..values import Method, Obj, Value, describe, is_vector, scalar
+from ..value_queries import is_vector, scalar
+from ..value_types import describe
+from ..values import Method, Obj, Value
 from .operators import binary, unary
 
 _OF_MASKS = ("bitand", "bitor", "bitxor", "eq", "ne")

@@ -15,7 +15,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import INDEX, INT64, Scalar, Vector, ViewTy
 from ..context import METHODS, Call, Context
-from ..values import Obj, Place, ViewRef, describe, extents, is_vector, is_view, scalar
+from ..value_queries import extents, is_vector, is_view, scalar
+from ..value_types import describe
+from ..values import Obj, Place, ViewRef
 from .memory import load, store, writable
 from .simd import converted, given_mask, number, packed
 from .simd_lanes import lane, type_in

@@ -8,7 +8,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, INDEX, Scalar
 from ..context import Context
-from ..values import Span, Value, describe, extent, is_vector, scalar
+from ..value_queries import extent, is_vector, scalar
+from ..value_types import describe
+from ..values import Span, Value
 
 
 def base_index(

@@ -14,7 +14,8 @@ from ...ir.conversions import reading, rounding, to_odd
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import FLOAT32, FLOAT64, INT64, UINT64, Scalar
 from ..context import Context
-from ..values import Place, describe
+from ..value_types import describe
+from ..values import Place
 
 _INSTEAD = "make its elements float32 or float16; bfloat16 and types of 8 bits only store numbers"
 

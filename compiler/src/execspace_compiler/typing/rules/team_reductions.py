@@ -22,17 +22,9 @@ from ...reductions.building import ReductionBuilder
 from ...reductions.reduction import Reduction
 from ..context import CALLS, METHODS, Call, Context
 from ..scan_prefix import with_settled_prefix
-from ..values import (
-    FunctionValue,
-    NestedRange,
-    Obj,
-    TupleValue,
-    Value,
-    describe,
-    parts,
-    refuse_vectors,
-    type_of,
-)
+from ..value_queries import refuse_vectors
+from ..value_types import describe, parts, type_of
+from ..values import FunctionValue, NestedRange, Obj, TupleValue, Value
 from .refused import refused
 from .teams import index_variables, team_arguments
 

@@ -13,20 +13,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, counted, syntax_fault, type_fault
 from ...ir.types import BOOL, INDEX, ViewTy
 from ..context import CALLS, METHODS, Call, Context
-from ..values import (
-    TEAM_PARTS,
-    Method,
-    NestedRange,
-    Obj,
-    Single,
-    TeamValue,
-    TupleValue,
-    Value,
-    describe,
-    parts,
-    refuse_vectors,
-    scalar,
-)
+from ..value_queries import refuse_vectors, scalar
+from ..value_types import describe, parts
+from ..values import TEAM_PARTS, Method, NestedRange, Obj, Single, TeamValue, TupleValue, Value
 from .local_arrays import local_type
 
 # Nested range -> level, and whether it has several indices.

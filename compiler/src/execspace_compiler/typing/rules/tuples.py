@@ -12,7 +12,9 @@ from ... import ir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL
 from ..context import CALLS, Call, Context
-from ..values import Obj, TupleValue, Value, describe, is_view, scalar
+from ..value_queries import is_view, scalar
+from ..value_types import describe
+from ..values import Obj, TupleValue, Value
 from .operators import binary, constant, either, truth
 from .records import own_class
 

@@ -8,21 +8,8 @@ from ...ir.diagnostics import Fault, Loc, type_fault
 from ...ir.types import PromotionError, Record, Scalar, TupleTy, Type, Vector, ViewTy, promote
 from ..context import EXPRESSIONS, Context, Pending
 from ..module import local_array
-from ..values import (
-    AliasTy,
-    FunctionTy,
-    FunctionValue,
-    ObjTy,
-    RefTy,
-    StructValue,
-    TupleValue,
-    Value,
-    ViewRef,
-    describe,
-    parts,
-    rebuild,
-    type_of,
-)
+from ..value_types import AliasTy, FunctionTy, ObjTy, RefTy, describe, parts, rebuild, type_of
+from ..values import FunctionValue, StructValue, TupleValue, Value, ViewRef
 
 
 @EXPRESSIONS.of(hir.Local)

@@ -15,22 +15,9 @@ from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import INDEX, Record, ViewTy
 from ..context import CALLS, EXPRESSIONS, Call, Context
-from ..values import (
-    Fixed,
-    Obj,
-    Place,
-    Span,
-    TupleValue,
-    Value,
-    ViewRef,
-    describe,
-    extents,
-    is_vector,
-    is_view,
-    scalar,
-    shown,
-    whole,
-)
+from ..value_queries import extents, is_vector, is_view, scalar, whole
+from ..value_types import describe, shown
+from ..values import Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
