@@ -620,3 +620,12 @@ def printf_of_an_f_string(i, x):
 @case(F64)
 def printf_with_an_end(i, x):
     es.printf("%d", i, end="\n")
+
+
+@case(F64)
+def static_parameter_of_a_function(i, x):
+    @es.function
+    def scaled(value, by: es.static):
+        return value * by
+
+    x[i] = scaled(x[i], i)

@@ -263,7 +263,8 @@ class Function:
     """A function in HIR.
 
     `free` are variables of the enclosing function that it reads, and captured Views. If `strict`,
-    its arithmetic is neither contracted nor reassociated.
+    its arithmetic is neither contracted nor reassociated. `static` are parameters of a nested
+    function that are constants.
     """
 
     name: str
@@ -273,6 +274,7 @@ class Function:
     is_lambda: bool
     free: tuple[str, ...] = ()
     strict: bool = False
+    static: tuple[str, ...] = ()
 
 
 def children(e: Expr) -> tuple[Expr, ...]:

@@ -15,7 +15,9 @@ import numpy as np
 
 import execspace
 from execspace.base.subclasses import fields_of
+from execspace.kernels.captures import lookup
 from execspace.kernels.marks import is_strict
+from execspace.views.static import static
 
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault
 from ..ir.ops import CALLEES
@@ -104,8 +106,16 @@ class _Lowering:
         name = "lambda_" if isinstance(node, ast.Lambda) else node.name
         return hir.Function(
             name, self.parameters, body, self.loc(node), isinstance(node, ast.Lambda),
-            tuple(self.free), is_strict(self.names.fn),
+            tuple(self.free), is_strict(self.names.fn), self._static(),
         )  # fmt: skip
+
+    def _static(self) -> tuple[str, ...]:
+        """Parameters of a nested function that are annotated with `es.static`."""
+        if self.parent is None:
+            return ()
+        pairs = [(a.arg, a.annotation) for a in self._parameters() if a.annotation is not None]
+        paths = [(name, tuple(ast.unparse(written).split("."))) for name, written in pairs]
+        return tuple(variable_name(n) for n, p in paths if lookup(self.names.fn, p) is static)
 
     def _any_number(self, extra: ast.arg) -> Fault:
         return syntax_fault(

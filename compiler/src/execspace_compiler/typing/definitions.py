@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from execspace.kernels.captures import Scope, is_optional, keyword_only, parameters
+from execspace.kernels.kernel import static_parameters
 
 from ..frontend import hir
 from ..frontend.lowering import lower
@@ -37,6 +39,11 @@ class Definition(ABC):
     @abstractmethod
     def all_parameters(self) -> tuple[str, ...]:
         """All parameters, keyword-only ones included."""
+
+    @property
+    @abstractmethod
+    def static(self) -> frozenset[str]:
+        """Parameters that are constants."""
 
     @abstractmethod
     def lowered(self, missing: frozenset[str]) -> hir.Function:
@@ -105,6 +112,10 @@ class Captured(Definition):
         more = tuple(variable_name(n) for n in keyword_only(self.scope.fn) if n not in bound)
         return (*self.positional, *more)
 
+    @cached_property
+    def static(self) -> frozenset[str]:
+        return frozenset(map(variable_name, static_parameters(self.scope.fn)))
+
     def check_parameters(self, loc: Loc) -> None:
         """A fault if it is variadic; checked first, since the call might seem wrong otherwise."""
         if self.scope.fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -158,6 +169,10 @@ class Nested(Definition):
     @property
     def all_parameters(self) -> tuple[str, ...]:
         return self.function.parameters
+
+    @property
+    def static(self) -> frozenset[str]:
+        return frozenset(self.function.static)
 
     def lowered(self, missing: frozenset[str]) -> hir.Function:
         return self.function

@@ -20,6 +20,7 @@ from ..ir.types import (
     INDEX,
     Compound,
     Element,
+    Scalar,
     TupleTy,
     Type,
     Vector,
@@ -55,6 +56,25 @@ class ObjTy(Compound):
 
     def __str__(self) -> str:
         return describe(self.obj)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTy(Compound):
+    """Type of a number that a static parameter has: the number itself, compared by its bits."""
+
+    kind: Scalar
+    bits: str
+    constant: ir.Const = field(compare=False)
+
+    @classmethod
+    def of(cls, constant: ir.Const) -> ConstantTy:
+        """The type of a constant."""
+        kind = constant.type
+        assert isinstance(kind, Scalar)
+        return cls(kind, repr(constant.value), constant)
+
+    def __str__(self) -> str:
+        return f"the constant {self.bits}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +143,21 @@ class AliasTy(Compound):
 
     def __str__(self) -> str:
         return describe(self.base)
+
+
+def constant_type(value: Value, loc: Loc) -> Type | None:
+    """The type of what a static parameter has; None if it is not known at compile time."""
+    match value:
+        case ir.Const():
+            return ConstantTy.of(value)
+        case TupleValue():
+            items = [constant_type(v, loc) for v in value.items]
+            known = tuple(t for t in items if t is not None)
+            whole = TupleTy(known, value.names, value.own)
+            return whole if len(known) == len(items) else None
+        case Obj() | FunctionValue():
+            return type_of(value, loc)
+    return None
 
 
 def part_name(name: str, part: object) -> str:
@@ -210,6 +245,8 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
             return StructValue(cls, names, tuple(values), constants)
         case ObjTy():
             return type.obj
+        case ConstantTy():
+            return replace(type.constant, loc=loc)
         case AliasTy():
             return ir.Var(type.base.name, type.base.type, loc)
         case TeamTy():

@@ -150,7 +150,7 @@ class Kernel(ReadOnly):
         self.name = name or fn.__name__
         self.source = source
         self.bound = bound
-        self.statics = tuple(n for n in _static_parameters(fn) if n not in bound)
+        self.statics = tuple(n for n in static_parameters(fn) if n not in bound)
         self.scope = Scope(fn, {}, self)
         self.shared = self
         self.names: KernelNames | None = None
@@ -261,7 +261,8 @@ class Kernel(ReadOnly):
         )
 
 
-def _static_parameters(fn: FunctionType) -> tuple[str, ...]:
+def static_parameters(fn: FunctionType) -> tuple[str, ...]:
+    """Parameters that are annotated with `es.static`."""
     found = []
     for name, annotation in fn.__annotations__.items():
         value = annotation

@@ -8,12 +8,12 @@ from execspace.contract.layout import layout_of
 
 from ... import ir
 from ...frontend import hir
-from ...ir.diagnostics import Fault, Loc
+from ...ir.diagnostics import Fault, Loc, type_fault
 from ...ir.ops import CALLEES
 from ...ir.types import BOOL, INT64, TupleTy, Type, Vector
 from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
-from ..value_types import as_parameter, parts, type_of
+from ..value_types import as_parameter, constant_type, describe, parts, type_of
 from ..values import FunctionValue, Obj, TupleValue, Value
 from .leaving import failure
 from .variables import variable
@@ -88,10 +88,27 @@ def _function_call(
     return _invoke(cx, definition, function, values, loc)
 
 
+def _parameter_type(definition: Definition, name: str, value: Value, loc: Loc) -> Type:
+    """Type of a parameter or a free variable of a function that gets a value."""
+    if name not in definition.static:
+        return as_parameter(type_of(value, loc), name)
+    known = constant_type(value, loc)
+    if known is None:
+        own = definition.own_name(name)
+        raise type_fault(
+            loc,
+            f"the static parameter '{own}' of '{definition.name}' gets {describe(value)}, which "
+            "is not known when the kernel is compiled",
+            "pass a literal, a captured number or a static parameter; or drop es.static, if the "
+            "same code can compute all values",
+        )
+    return as_parameter(known, name)
+
+
 def _invoke(
     cx: Context, definition: Definition, function: hir.Function, values: dict[str, Value], loc: Loc
 ) -> Value:
-    types = tuple((n, as_parameter(type_of(v, loc), n)) for n, v in values.items())
+    types = tuple((n, _parameter_type(definition, n, v, loc)) for n, v in values.items())
     signature = cx.module.helper(definition, function, types, loc)
     flat = [e for n, v in values.items() for _, e in parts(v, n)]
     call = ir.Call(signature.name, tuple(flat), INT64, loc)
