@@ -145,7 +145,7 @@ def _sites(
         es.deep_copy(made, values)
         return made
 
-    gauge = dslash.Gauge(*map(view, links))
+    gauge = dslash.Gauge(*(view(values).with_traits("nontemporal") for values in links))
     source, result = (dslash.Spinor(view(psi), lattice, parity) for parity in (1, 0))
     call = partial(dslash.apply, gauge, source, result, space=space)
     check = partial(_check, lambda: result.data.to_numpy(), call, expected)

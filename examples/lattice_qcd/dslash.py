@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from lattice import Lattice, neighbour, number_of
+from lattice import Lattice
 
 import execspace as es
 
 
 @dataclass(frozen=True)
 class Spinor:
-    """Spinors on the sites of one parity: a View of (sites, 4 spins, 3 colours)."""
+    """Spinors on the sites of one parity: a View of (sites, 4 spins, 3 colours), or of (n, sites,
+    4, 3) for n of them."""
 
     data: es.View
     lattice: Lattice
@@ -31,7 +32,8 @@ class Spinor:
 @dataclass(frozen=True)
 class Gauge:
     """Links that begin at the sites of each parity: Views of (sites, 4 directions, 3, 3), or of
-    their first two rows, (sites, 4, 2, 3), from which the third one follows."""
+    their first two rows, (sites, 4, 2, 3), from which the third one follows. Dslash reads each
+    link once, so they have the trait "nontemporal": caches are for spinors, read eight times."""
 
     even: es.View
     odd: es.View
@@ -115,40 +117,58 @@ def hop(out, psi, at, link, site, mu, sign, adjoint):
         out[2, a], out[3, a] = times_bh(out[2, a], out[3, a], u0, u1, mu, sign)
 
 
+@es.function
+def at_site(
+    psi, out, base, lattice, gauge, parity: es.static, xh, y, z, t, scale, isign: es.static,
+    adds: es.static,
+):  # fmt: skip
+    """`out` = D `psi`, or `base` + `scale` D `psi`, on a site of a parity."""
+    here = gauge.odd if parity == 1 else gauge.even
+    there = gauge.even if parity == 1 else gauge.odd
+    site = lattice.number(xh, y, z, t)
+    total = es.local((4, 3), psi.dtype)
+    for spin in range(4):
+        for a in range(3):
+            total[spin, a] = 0
+    for mu in (0, 1, 2, 3):
+        forward = lattice.neighbour(xh, y, z, t, parity, mu, 1)
+        hop(total, psi, forward, here, site, mu, -isign, False)
+        back = lattice.neighbour(xh, y, z, t, parity, mu, -1)
+        hop(total, psi, back, there, back, mu, isign, True)
+    for spin in range(4):
+        for a in range(3):
+            value = total[spin, a]
+            if adds:
+                value = base[site, spin, a] + scale * value
+            out[site, spin, a] = value
+
+
 @es.kernel
 def dslash(
-    cell, yb, zb, t, gauge, source, result, base, scale, isign: es.static, adds: es.static,
-    block: es.static,
+    cell, yb, zb, tb, gauge, source, result, base, scale, isign: es.static, adds: es.static
 ):  # fmt: skip
     """`result` = D `source`, or `base` + `scale` D `source`, on the sites of one parity.
 
-    `cell` numbers the sites of a block of all x, block[0] in y and block[1] in z, which share
-    neighbours, and on GPUs a cache.
+    `cell` numbers the sites of all x and of two in each other direction, which share neighbours,
+    and on GPUs a cache.
     """
-    lattice = source.lattice
-    half = lattice.nx // 2
-    xh = cell % half
-    y = yb * block[0] + cell // half % block[0]
-    z = zb * block[1] + cell // half // block[0]
-    psi = source.data
-    here = gauge.odd if result.parity == 1 else gauge.even
-    there = gauge.even if result.parity == 1 else gauge.odd
-    site = number_of(lattice, xh, y, z, t)
-    out = es.local((4, 3), psi.dtype)
-    for spin in range(4):
-        for a in range(3):
-            out[spin, a] = 0
-    for mu in (0, 1, 2, 3):
-        forward = neighbour(lattice, xh, y, z, t, result.parity, mu, 1)
-        hop(out, psi, forward, here, site, mu, -isign, False)
-        back = neighbour(lattice, xh, y, z, t, result.parity, mu, -1)
-        hop(out, psi, back, there, back, mu, isign, True)
-    for spin in range(4):
-        for a in range(3):
-            value = out[spin, a]
-            if adds:
-                value = base[site, spin, a] + scale * value
-            result.data[site, spin, a] = value
+    half = source.lattice.nx // 2
+    c = cell // half
+    at_site(
+        source.data, result.data, base, source.lattice, gauge, result.parity,
+        cell % half, 2 * yb + c % 2, 2 * zb + c // 2 % 2, 2 * tb + c // 4, scale, isign, adds,
+    )  # fmt: skip
+
+
+@es.kernel
+def dslash_of_many(
+    k, xh, y, z, t, gauge, source, result, base, scale, isign: es.static, adds: es.static
+):  # fmt: skip
+    """The same of spinor `k` of many, which share the links of a site."""
+    at_site(
+        source.data[k, :, :, :], result.data[k, :, :, :], base[k, :, :, :], source.lattice, gauge,
+        result.parity, xh, y, z, t, scale, isign, adds,
+    )  # fmt: skip
 
 
 def apply(
@@ -160,14 +180,17 @@ def apply(
     Asynchronous where the space is.
     """
     L = source.lattice
-    by, bz = block = (4 if L.ny % 4 == 0 else 2), 2
-    policy = es.MDRangePolicy(
-        (L.nx // 2 * by * bz, L.ny // by, L.nz // bz, L.nt), iterate="left", space=space
-    )
     other = result.data if base is None else base
     scale = np.float32(scale) if result.data.dtype == np.complex64 else scale
-    adds = base is not None
-    es.parallel_for(policy, dslash, gauge, source, result, other, scale, isign, adds, block)
+    rest = gauge, source, result, other, scale, isign, base is not None
+    if source.data.rank == 4:
+        shape = source.data.extent(0), L.nx // 2, L.ny, L.nz, L.nt
+        policy = es.MDRangePolicy(shape, iterate="left", space=space)
+        es.parallel_for(policy, dslash_of_many, *rest, label="dslash of many")
+    else:
+        cells = 4 * L.nx, L.ny // 2, L.nz // 2, L.nt // 2
+        policy = es.MDRangePolicy(cells, iterate="left", space=space)
+        es.parallel_for(policy, dslash, *rest)
 
 
 # -- fields, and their elements on the whole lattice ---------------------------------------------
@@ -188,7 +211,7 @@ def gauge(lattice: Lattice, links: np.ndarray, dtype: Any, space: Any, rows: int
         view = es.View(shape, dtype, label="links", layout="left", space=space)
         values = split(lattice, links, parity)[:, :, :rows]
         es.deep_copy(view, np.ascontiguousarray(values.astype(dtype)))
-        found.append(view)
+        found.append(view.with_traits("nontemporal"))
     return Gauge(*found)
 
 

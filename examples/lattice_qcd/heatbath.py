@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 from dslash import Gauge
-from lattice import EVEN, ODD, Lattice, neighbour
+from lattice import EVEN, ODD, Lattice
 
 import execspace as es
 from execspace_kernels import batched
@@ -35,7 +35,7 @@ def beside(lattice, site, parity, mu, step):
     row = site // half
     plane = row // lattice.ny
     y, z, t = row % lattice.ny, plane % lattice.nz, plane // lattice.nz
-    return neighbour(lattice, site % half, y, z, t, parity, mu, step)
+    return lattice.neighbour(site % half, y, z, t, parity, mu, step)
 
 
 @es.function

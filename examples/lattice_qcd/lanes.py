@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from dslash import Gauge, Spinor
-from lattice import Lattice, neighbour, number_of
+from lattice import Lattice
 
 import execspace as es
 
@@ -106,7 +106,7 @@ def dslash(xh, y, z, t, gauge, source, result, base, scale, isign: es.static, ad
     part = source.lattice
     psi, there = source.data, gauge.even if result.parity == 1 else gauge.odd
     here = gauge.odd if result.parity == 1 else gauge.even
-    site = number_of(part, xh, y, z, t)
+    site = part.number(xh, y, z, t)
     out = es.local((4, 3, 2, source.data.extent(4)), source.data.dtype)
     for spin in range(4):
         for a in range(3):
@@ -114,16 +114,16 @@ def dslash(xh, y, z, t, gauge, source, result, base, scale, isign: es.static, ad
                 for lane in range(source.data.extent(4)):
                     out[spin, a, p, lane] = 0
     for mu in (0, 1, 2):
-        at = neighbour(part, xh, y, z, t, result.parity, mu, 1)
+        at = part.neighbour(xh, y, z, t, result.parity, mu, 1)
         hop(out, psi, at, here, site, 0, mu, -isign, False)
-        at = neighbour(part, xh, y, z, t, result.parity, mu, -1)
+        at = part.neighbour(xh, y, z, t, result.parity, mu, -1)
         hop(out, psi, at, there, at, 0, mu, isign, True)
-    at = neighbour(part, xh, y, z, t, result.parity, 3, 1)
+    at = part.neighbour(xh, y, z, t, result.parity, 3, 1)
     if t + 1 == part.nt:
         hop(out, psi, at, here, site, 1, 3, -isign, False)
     else:
         hop(out, psi, at, here, site, 0, 3, -isign, False)
-    at = neighbour(part, xh, y, z, t, result.parity, 3, -1)
+    at = part.neighbour(xh, y, z, t, result.parity, 3, -1)
     if t == 0:
         hop(out, psi, at, there, at, psi.extent(4) - 1, 3, isign, True)
     else:
