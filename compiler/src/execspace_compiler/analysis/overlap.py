@@ -57,8 +57,8 @@ class _Order:
 
     def walk(self, body: tuple[ir.Stmt, ...]) -> bool:
         for s in body:
-            if self.loads(s) and self.stored:
-                return True
+            if self.loads(s) and (self.stored or isinstance(s, ir.Evaluate)):
+                return True  # a call without a result stores, and perhaps before it reads
             if isinstance(s, ir.For | ir.While):
                 stores = any(map(_stores, ir.walk_statements(s.body)))
                 if stores and (self.loads(s) or any(map(self.loads, ir.walk_statements(s.body)))):

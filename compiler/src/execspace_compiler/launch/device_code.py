@@ -12,6 +12,7 @@ from typing import Any
 from execspace.base.dataclass import dataclass
 
 from .. import ir
+from ..analysis.overlap import written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.entries import Entries, Entry
 from ..codegen.cfamily.expressions import has_long_offset
@@ -160,7 +161,10 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
     module = with_thresholds(
         walked.lowered.module(*functions, disjoint=variant.disjoint, in_parts=not kernel.flat)
     )
-    printer = CPrinter(module, kernel.dialect, variant.small, shape)
+    once = kernel.reads_nontemporal and (
+        variant.disjoint or not written_pairs(lowered, (lowered.spec.pattern,))
+    )
+    printer = CPrinter(module, kernel.dialect, variant.small, shape, once)
     resident = 0 if kernel.packing(variant) else kernel.resident(variant)
     lines = tuple(printer.source(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)

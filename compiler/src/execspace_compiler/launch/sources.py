@@ -195,6 +195,7 @@ class Sources:
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
         packings = self.kernel.packings
         several = several or (packings is not None and packings.reorder_stores)
+        several = several or self.kernel.reads_nontemporal  # by loads that the compiler may move
         return found and (several or reads_after_writing(self.lowered))
 
     def _threads(self) -> int:

@@ -7,8 +7,6 @@ What is read once may have a load that tells caches so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ... import ir
 from ...ir.types import BOOL, Scalar, ViewTy
 from .prelude import SHORT, Prelude
@@ -72,17 +70,6 @@ def whole_complex(prelude: Prelude, what: str, t: Scalar) -> str:
             )
         prelude.functions[name] = f"{prelude.dialect.syntax.function} {body}"
     return name
-
-
-def writes_nontemporal(functions: Iterable[ir.Function]) -> bool:
-    """Whether one of them may change what a View with the trait "nontemporal" has."""
-    return any(
-        is_nontemporal(s.view)
-        for f in functions
-        for s in ir.walk_statements(f.body)
-        if (isinstance(s, ir.Store | ir.Atomic) and ir.writes(s))
-        or (isinstance(s, ir.Packed) and s.store)
-    )
 
 
 def is_nontemporal(view: ir.Var) -> bool:

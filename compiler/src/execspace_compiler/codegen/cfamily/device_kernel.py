@@ -14,6 +14,7 @@ from ...passes.contiguous import ContiguousBody
 from ...passes.packing import Packing, Packings, is_plain
 from ...teams.device import DeviceTeam
 from ...typing.lowered import Lowered
+from .accesses import is_nontemporal
 from .dialect import Dialect
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
@@ -110,6 +111,17 @@ class DeviceKernel:
             return False
         widest = max(c.itemsize for c in reduction.contributions)
         return widest <= _FEW_BYTES and is_plain(self.lowered.body)
+
+    @cached_property
+    def reads_nontemporal(self) -> bool:
+        """Whether Views have the trait "nontemporal", which the kernel only reads."""
+        functions = self.lowered.functions
+        if not self.dialect.memory.nontemporal_number:
+            return False
+        statements = (s for f in functions for s in ir.walk_statements(f.body))
+        stored = (s.view for s in statements if isinstance(s, ir.Store | ir.Atomic))
+        given = self.lowered.body.parameters
+        return any(map(is_nontemporal, given)) and not any(map(is_nontemporal, stored))
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...mapping.scan_packs import ALIKE
 from ...teams.device import Shape
-from .accesses import bytewise, is_nontemporal, whole_complex, writes_nontemporal
+from .accesses import bytewise, is_nontemporal, whole_complex
 from .dialect import Dialect, Float16Bits
 from .float16_bits import bits_of, in_float32, is_float16
 from .prelude import SHORT, Prelude
@@ -41,8 +41,9 @@ class ExpressionPrinter:
     """Prints expressions of a module's functions in a dialect."""
 
     def __init__(
-        self, module: ir.Module, dialect: Dialect, small: bool = False, team: Shape | None = None
-    ) -> None:
+        self, module: ir.Module, dialect: Dialect, small: bool = False, team: Shape | None = None,
+        once: bool = False,
+    ) -> None:  # fmt: skip
         self.module = module
         self.team = team  # mapping of teams to groups of work-items, if any
         self.joins = 0  # bytes of the group's memory that a team needs for collectives
@@ -51,7 +52,7 @@ class ExpressionPrinter:
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions, ALIKE)
-        self.unwritten = module.disjoint and not writes_nontemporal(module.functions)
+        self.once = once  # Views with the trait "nontemporal" are loaded so
         in_order = dialect.pragmas.loop_in_order
         self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
         self.tuples: dict[str, str] = {}
@@ -193,8 +194,7 @@ class ExpressionPrinter:
 
     def is_once(self, view: ir.Var) -> bool:
         """Whether elements of a View are loaded so that caches need not keep them."""
-        has_form = bool(self.dialect.memory.nontemporal_number)
-        return has_form and self.unwritten and is_nontemporal(view)
+        return self.once and is_nontemporal(view)
 
     # -- expressions ----------------------------------------------------------------------------
 
