@@ -30,6 +30,7 @@ from ..passes.narrowing import LIMIT, is_profitable, narrowed
 from ..passes.packing import Packing, ScanPacking
 from ..passes.pipeline import argument_type
 from ..passes.private_sums import private_body, private_functions
+from ..passes.register_steps import in_steps
 from ..passes.scan_contributions import given_contribution
 from ..passes.thresholds import with_thresholds
 from ..teams.device import LANE, RANK, SLOT, team_work
@@ -161,6 +162,8 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
     module = with_thresholds(
         walked.lowered.module(*functions, disjoint=variant.disjoint, in_parts=not kernel.flat)
     )
+    if kernel.dialect.workarounds.gathers_loads:
+        module = replace(module, functions=in_steps(module.functions))
     once = kernel.reads_nontemporal and (
         variant.disjoint or not written_pairs(lowered, (lowered.spec.pattern,))
     )

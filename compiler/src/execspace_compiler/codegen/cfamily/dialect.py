@@ -327,11 +327,14 @@ class Workarounds:
         "abs" and "copysign" of float32 `x` (and `y`), if the language's function must not be used.
     negative : str
         Negates an int32 `x`, with wrap-around, if `-x` must not be used.
+    gathers_loads : bool
+        The compiler moves loads to the start of a block, also more than registers have room for.
     """
 
     hidden: Mapping[str, str] = field(default_factory=dict)
     sign_bits: Mapping[str, str] = field(default_factory=dict)
     negative: str = ""
+    gathers_loads: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ _HIP = replace(
         store_release="_es_store_release({p}, {v});",
         load_acquire="_es_load_acquire({p})",
     ),
+    workarounds=replace(GPU_CPP.workarounds, gathers_loads=True),
     scan=replace(GPU_CPP.scan, memory=16 * 1024),  # a compute unit has 64 KiB
     pragmas=Pragmas(
         no_contraction_here="_ES_STRICT",
