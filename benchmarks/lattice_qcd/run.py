@@ -3,8 +3,10 @@
     python -m benchmarks.lattice_qcd.run [--space NAME ...] [--extent N] [--json FILE]
 
 Sites of one parity of an N^4 lattice. 1320 operations a site. Bytes are those that must move if
-each is moved once: a spinor read, one written, and eight links, 192 numbers a site; the bandwidth
-to compare with is that of a triad in the same run.
+each is moved once: a spinor read, one written, and eight links, 192 real numbers a site; 144 with
+two rows of links, 48 and a K-th of the links of K right-hand sides. The bandwidth to compare with
+is that of a triad in the same run. And an iteration of conjugate gradients for the even-odd
+preconditioned normal equations, four products with D in it, by launches and as a graph.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ from benchmarks.blas.contestants import kind_of
 from benchmarks.common.optional import NotThere
 from benchmarks.common.report import Results, report
 from benchmarks.common.turns import Contestant, Maker, take_turns
+from execspace_kernels import solvers
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "lattice_qcd"
 EXTENT = {"device": 32, "host": 16}
 FLOPS, NUMBERS = 1320, 192  # of a site
+SIDES = 8  # right-hand sides
+_MOST = 200_000  # iterations, whose residuals are noted
 TRIAD = "execspace, a triad of as many bytes"
 C = "C by hand"
 FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fopenmp", "-shared", "-fPIC")
@@ -64,39 +69,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
         n = options.extent or EXTENT[kind_of(space)]
         for dtype in (np.complex64, np.complex128):
             found = take_turns(_makers(space, n, np.dtype(dtype)), options.rounds, peers=[C])
-            nbytes = NUMBERS * n**4 // 2 * np.dtype(dtype).itemsize // 2
+            triad = found[TRIAD]
+            rate = triad["numbers"] / triad["ms"] if "ms" in triad else None
+            size = n**4 // 2 * np.dtype(dtype).itemsize // 2
             for outcome in found.values():
-                if "ms" in outcome and outcome.get("triad") is None:
-                    outcome["gbytes_s"] = nbytes / outcome["ms"] / 1e6
-                    outcome["gflop_s"] = FLOPS * n**4 / 2 / outcome["ms"] / 1e6
+                if "ms" not in outcome:
+                    continue
+                outcome["gbytes_s"] = outcome["numbers"] * size / outcome["ms"] / 1e6
+                if rate is not None:
+                    outcome["of_triad"] = outcome["numbers"] / outcome["ms"] / rate
+                if outcome is not triad:
+                    outcome["gflop_s"] = (
+                        FLOPS * outcome["products"] * n**4 / 2 / outcome["ms"] / 1e6
+                    )
             case = f"{np.dtype(dtype)}, {n}^4"
             results.setdefault(name, {})[case] = found
-            Console().print(_table(f"{name}: {case}", found, nbytes))
+            Console().print(_table(f"{name}: {case}", found))
     return report(results, options.json)
 
 
 def _makers(space: es.ExecutionSpace, n: int, dtype: np.dtype[Any]) -> Mapping[str, Maker]:
     lattice = example("lattice").Lattice(n, n, n, n)
     rng = np.random.default_rng(1)
+    links = [_special_unitary(rng, (lattice.sites, 4)).astype(dtype) for _ in range(2)]
     real = np.dtype(dtype.char.lower())
-
-    def numbers(*shape: int) -> np.ndarray:
-        return (rng.random((lattice.sites, *shape, 2)) - 0.5).astype(real).view(dtype)[..., 0]
-
-    links, psi = [numbers(4, 3, 3) for _ in range(2)], numbers(4, 3)
+    psi = (rng.random((lattice.sites, 4, 3, 2)) - 0.5).astype(real).view(dtype)[..., 0]
     expected = _expected(lattice, links, psi)
     makers: dict[str, Maker] = {}
-    for layout in ("left", "right"):
-        make = partial(_sites, space, lattice, links, psi, layout, expected)
-        makers[f"execspace, sites, layout {layout}"] = make
+    sites = partial(_sites, space, lattice, links, psi, expected)
+    forms: dict[str, dict[str, Any]] = {
+        "layout left": {},
+        "layout right": {"layout": "right"},
+        "table of neighbours": {"table": True},
+        "two rows of links": {"rows": 2},
+        f"{SIDES} right-hand sides": {"sides": SIDES},
+    }
+    for form, how in forms.items():
+        name = f"execspace, {form}"
+        makers[name] = partial(sites, name, **how)
     if kind_of(space) == "host":
         for width in (8, 4):
             if n % (2 * width) == 0:
                 make = partial(_lanes, space, lattice, links, psi, width, expected)
                 makers[f"execspace, {width} lanes"] = make
         makers[C] = partial(_by_hand, lattice, links, psi, expected)
+    for as_graph in (False, True):
+        name = f"execspace, CG, {'a graph' if as_graph else 'launches'}"
+        makers[name] = partial(_iteration, name, space, lattice, links, psi, as_graph)
     makers[TRIAD] = partial(_triad, space, NUMBERS * lattice.sites * real.itemsize)
     return makers
+
+
+def _special_unitary(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Random matrices of SU(3): two rows made orthonormal, and what follows from them."""
+    rows = rng.normal(size=(*shape, 2, 3)) + 1j * rng.normal(size=(*shape, 2, 3))
+    a, b = rows[..., 0, :], rows[..., 1, :]
+    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
+    b = b - (a.conj() * b).sum(-1, keepdims=True) * a
+    b = b / np.linalg.norm(b, axis=-1, keepdims=True)
+    return np.stack([a, b, np.cross(a, b).conj()], -2)
 
 
 def _expected(lattice: Any, links: list[np.ndarray], psi: np.ndarray) -> np.ndarray:
@@ -124,32 +155,70 @@ def _expected(lattice: Any, links: list[np.ndarray], psi: np.ndarray) -> np.ndar
     return np.concatenate([some[:, None, None] + 0j * np.zeros((1, 4, 3)), np.array(found)])
 
 
-def _check(fetch: Callable[[], np.ndarray], call: Callable[[], Any], expected: np.ndarray) -> None:
+def _check(
+    fetch: Callable[[], np.ndarray], call: Callable[[], Any], expected: np.ndarray,
+    numbers: float = NUMBERS, products: int = 1,
+) -> dict[str, Any]:  # fmt: skip
+    """Run it and compare; real numbers that must move a site, and products with D."""
     call()
     half = len(expected) // 2
     some, values = expected[:half, 0, 0].real.astype(int), expected[half:]
-    found = fetch()[some]
-    rtol = 1e-5 if found.dtype.itemsize <= 8 else 1e-13
-    assert np.abs(found - values).max() <= 10 * rtol * np.abs(values).max(), "wrong"
+    found = fetch()
+    for one in found if found.ndim == 4 else [found]:
+        rtol = 1e-5 if found.dtype.itemsize <= 8 else 1e-13
+        assert np.abs(one[some] - values).max() <= 10 * rtol * np.abs(values).max(), "wrong"
+    return {"numbers": numbers, "products": products}
 
 
 def _sites(
-    space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray, layout: str,
-    expected: np.ndarray,
+    space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray,
+    expected: np.ndarray, name: str, *, layout: str = "left", rows: int = 3, sides: int = 0,
+    table: bool = False,
 ) -> Contestant:  # fmt: skip
     dslash = example("dslash")
 
-    def view(values: np.ndarray) -> es.View:
-        shape = (values.shape[0], *map(es.static, values.shape[1:]))
+    def view(values: np.ndarray, *first: es.static) -> es.View:
+        *_, sites = values.shape[: 1 + len(first)]
+        shape = (*first, sites, *map(es.static, values.shape[1 + len(first) :]))
         made = es.View(shape, values.dtype, layout=layout, space=space)
-        es.deep_copy(made, values)
+        es.deep_copy(made, np.ascontiguousarray(values))
         return made
 
-    gauge = dslash.Gauge(*(view(values).with_traits("nontemporal") for values in links))
-    source, result = (dslash.Spinor(view(psi), lattice, parity) for parity in (1, 0))
+    if table:
+        lattice = example("lattice").tabled(lattice, space)
+    gauge = dslash.Gauge(*(view(u[:, :, :rows]).with_traits("nontemporal") for u in links))
+    first = (es.static(sides),) if sides else ()
+    values = np.broadcast_to(psi, (sides, *psi.shape)) if sides else psi
+    source, result = (dslash.Spinor(view(values, *first), lattice, p) for p in (1, 0))
     call = partial(dslash.apply, gauge, source, result, space=space)
-    check = partial(_check, lambda: result.data.to_numpy(), call, expected)
-    return Contestant(f"execspace, sites, layout {layout}", call, space.fence, check)
+    many = max(sides, 1)
+    numbers = many * 48 + 8 * 6 * rows
+    check = partial(_check, lambda: result.data.to_numpy(), call, expected, numbers, many)
+    return Contestant(name, call, space.fence, check)
+
+
+def _iteration(
+    name: str, space: es.ExecutionSpace, lattice: Any, links: list[np.ndarray], psi: np.ndarray,
+    as_graph: bool,
+) -> Contestant:  # fmt: skip
+    """An iteration of conjugate gradients, whose vectors are 10 reads and writes beside D's."""
+    dslash, wilson = example("dslash"), example("wilson")
+    whole = dslash.joined(lattice, *links)
+    matrix = wilson.Wilson(lattice, whole, 0.12, dtype=psi.dtype.char.lower(), space=space)
+    solver = solvers.prepare("cg", matrix.normal, matrix.vector(psi), space=space)
+    method = solver._solver  # whose iteration is that of `solve`
+    method.state.clear(_MOST)
+    method.begin(matrix.vector(psi), None, 0.0, 0.0)
+    call = method.advance if as_graph else method.step
+
+    def check() -> dict[str, Any]:
+        before = float(method.rr.to_numpy()[0])
+        for _ in range(20):
+            call()
+        assert 0 < float(method.rr.to_numpy()[0]) < before, "wrong"
+        return {"numbers": 4 * NUMBERS + 2 * 24 + 10 * 24, "products": 4}
+
+    return Contestant(name, call, space.fence, check)
 
 
 def _lanes(
@@ -209,23 +278,22 @@ def _triad(space: es.ExecutionSpace, nbytes: int) -> Contestant:
     def check() -> dict[str, Any]:
         call()
         assert (a.to_numpy() == 3).all(), "wrong"
-        return {"triad": True}
+        return {"numbers": NUMBERS}
 
     return Contestant(TRIAD, call, space.fence, check)
 
 
-def _table(title: str, outcome: dict[str, dict[str, Any]], nbytes: int) -> Table:
+def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
     table = Table("who", "ms", "GB/s", "Gflop/s", "of the triad", "of C", title=title)
-    times = {who: found["ms"] for who, found in outcome.items() if "ms" in found}
+    of_c = outcome.get(C, {}).get("ms")
     for who, found in outcome.items():
-        if who not in times:
+        if "ms" not in found:
             table.add_row(who, found.get("error") or found.get("not_there"), *[""] * 4)
             continue
-        ms = times[who]
         flops = f"{found['gflop_s']:.0f}" if "gflop_s" in found else ""
-        share = f"{times[TRIAD] / ms:.2f}" if TRIAD in times else ""
-        of_c = f"{ms / times[C]:.2f}" if C in times else ""
-        table.add_row(who, f"{ms:.4f}", f"{nbytes / ms / 1e6:.0f}", flops, share, of_c)
+        share = f"{found['of_triad']:.2f}" if "of_triad" in found else ""
+        times = f"{found['ms'] / of_c:.2f}" if of_c and found.get("products") == 1 else ""
+        table.add_row(who, f"{found['ms']:.4f}", f"{found['gbytes_s']:.0f}", flops, share, times)
     return table
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import lanes
@@ -24,7 +23,7 @@ import numpy as np
 from dslash import Gauge, Spinor, joined, split
 from dslash import apply as apply_sites
 from dslash import gauge as gauge_of
-from lattice import EVEN, ODD, Lattice
+from lattice import EVEN, ODD, Lattice, tabled
 
 import execspace as es
 from execspace_kernels import blas, solvers
@@ -49,39 +48,46 @@ class Wilson:
     rows : {3, 2}
         Of links that are stored without lanes. The third row follows from two for links in SU(3),
         so not for anti-periodic ones.
+    table : bool
+        Neighbours come from a table, without lanes, instead of being computed.
     """
 
     def __init__(
         self, lattice: Lattice, links: np.ndarray, kappa: float, *, dtype: Any = np.float64,
-        space: es.ExecutionSpace, width: int = 0, rows: int = 3,
+        space: es.ExecutionSpace, width: int = 0, rows: int = 3, table: bool = False,
     ) -> None:  # fmt: skip
         self.lattice, self.kappa, self.space, self.width = lattice, kappa, space, width
         self.real = np.dtype(dtype)
         self.number = np.dtype(np.result_type(self.real, np.complex64)) if not width else self.real
         self.part = lanes.lanes_of(lattice, width) if width else lattice
+        if table:
+            self.part = tabled(self.part, space)
         if width:
             parts = (split(lattice, links, parity) for parity in (EVEN, ODD))
             views = (lanes.view_of_lanes(p, width, self.real, space) for p in parts)
             self.gauge = Gauge(*views)
         else:
             self.gauge = gauge_of(lattice, links, self.number, space, rows)
-        self.between = self.zeros()  # on odd sites, between two products
+        self._between: dict[int | None, tuple[es.View, es.View]] = {}
 
     # -- vectors: flat Views, and what they are on the lattice -----------------------------------
 
-    def zeros(self) -> es.View:
-        """A flat vector of one parity, of zeros."""
+    def zeros(self, columns: int | None = None) -> es.View:
+        """A flat vector of one parity, of zeros, or so many of them as columns."""
         n = self.lattice.sites * 12 * (2 if self.width else 1)
-        return es.zeros(n, self.number, space=self.space)
+        shape = n if columns is None else (n, es.static(columns))
+        return es.zeros(shape, self.number, layout="right", space=self.space)
 
     def vector(self, values: np.ndarray) -> es.View:
-        """The flat vector of an array (sites, 4, 3)."""
-        found = self.zeros()
+        """The flat vector of an array (sites, 4, 3), or the columns of (columns, sites, 4, 3)."""
+        if values.ndim == 4 and self.width:
+            raise ValueError(f"{len(values)} right-hand sides in {self.width} lanes: expected one")
+        found = self.zeros(len(values) if values.ndim == 4 else None)
         es.deep_copy(self.field(found, EVEN).data, self._host(values))
         return found
 
     def array(self, x: es.View) -> np.ndarray:
-        """The array (sites, 4, 3) of a flat vector."""
+        """The array (sites, 4, 3) of a flat vector, (columns, sites, 4, 3) of several."""
         found = self.field(x, EVEN).data.to_numpy()
         return lanes.ungrouped(found) if self.width else found
 
@@ -96,7 +102,9 @@ class Wilson:
             shape = (sites, *map(es.static, (4, 3, 2, self.width)))
             return Spinor(x.reshape(shape), self.part, parity)
         shape = (es.static(3), es.static(4), sites)
-        return Spinor(x.reshape(shape).T, self.lattice, parity)
+        if x.rank == 2:
+            shape = (*shape, es.static(x.extent(1)))
+        return Spinor(x.reshape(shape).T, self.part, parity)
 
     # -- products ---------------------------------------------------------------------------------
 
@@ -113,18 +121,22 @@ class Wilson:
 
     def apply(self, x: es.View, y: es.View, isign: int = 1) -> None:
         """y = (1 - kappa^2 D_eo D_oe) x, or its adjoint times x."""
-        self.dslash(x, self.between, ODD, isign)
-        self.dslash(self.between, y, EVEN, isign, base=x, scale=-(self.kappa**2))
-
-    @cached_property
-    def _image(self) -> es.View:
-        """On even sites, between two products of `normal`."""
-        return self.zeros()
+        odd, _ = self._temporaries(x)
+        self.dslash(x, odd, ODD, isign)
+        self.dslash(odd, y, EVEN, isign, base=x, scale=-(self.kappa**2))
 
     def normal(self, x: es.View, y: es.View) -> None:
         """The adjoint of the matrix times the matrix times x."""
-        self.apply(x, self._image)
-        self.apply(self._image, y, -1)
+        _, image = self._temporaries(x)
+        self.apply(x, image)
+        self.apply(image, y, -1)
+
+    def _temporaries(self, x: es.View) -> tuple[es.View, es.View]:
+        """Vectors between two products with D, and between two with the matrix."""
+        columns = None if x.rank == 1 else x.extent(1)
+        if columns not in self._between:
+            self._between[columns] = self.zeros(columns), self.zeros(columns)
+        return self._between[columns]
 
     # -- solutions --------------------------------------------------------------------------------
 
@@ -141,41 +153,61 @@ class Wilson:
 
         Parameters
         ----------
-        eta : array, shape (t, z, y, x, 4, 3), complex
+        eta : array, shape (t, z, y, x, 4, 3) or (columns, t, z, y, x, 4, 3), complex
+            Of several right-hand sides all are solved at once, for which a product reads links
+            once; without `inner`.
         rtol : float
             Of the residual of the even sites.
         method : {"cg", "bicgstab"}
         inner : Wilson, optional
             The same matrix in float32, which then does most of the work of "cg".
         progress : callable, optional
-            `progress(iteration, norm)` of the residual.
+            `progress(iteration, norm)` of the residual, the largest one of several.
 
         Returns
         -------
         psi : array, of the shape of `eta`
         solution : Solution or Mixed
         """
-        even, odd = (self.vector(split(self.lattice, eta, p)) for p in (EVEN, ODD))
-        right = self.zeros()
+        several = eta.ndim == 7
+        if several and inner is not None:
+            raise ValueError("several right-hand sides in mixed precision: expected one")
+        parts = [self._parts(eta, p) for p in (EVEN, ODD)]
+        even, odd = map(self.vector, parts)
+        columns = len(eta) if several else None
+        right = self.zeros(columns)
+
+        def tell(iteration: int, norms: Any) -> None:
+            if progress is not None:
+                progress(iteration, float(np.max(norms)))
+
         self.dslash(odd, right, EVEN, base=even, scale=self.kappa)
         if method == "bicgstab":
             solution: Any = solvers.bicgstab(
-                self.apply, right, rtol=rtol, callback=progress, space=self.space
+                self.apply, right, rtol=rtol, callback=tell, space=self.space
             )
             x = solution.x
         else:
-            normal = self.zeros()
+            normal = self.zeros(columns)
             self.apply(right, normal, -1)
             if inner is None:
                 solution = solvers.cg(
-                    self.normal, normal, rtol=rtol, callback=progress, space=self.space
+                    self.normal, normal, rtol=rtol, callback=tell, space=self.space
                 )
             else:
                 solution = reliable_cg(self, inner, normal, rtol, progress)
             x = solution.x
-        last = self.zeros()
+        last = self.zeros(columns)
         self.dslash(x, last, ODD, base=odd, scale=self.kappa)
-        return joined(self.lattice, self.array(x), self.array(last)), solution
+        both = self.array(x), self.array(last)
+        if not several:
+            return joined(self.lattice, *both), solution
+        return np.stack([joined(self.lattice, *pair) for pair in zip(*both, strict=True)]), solution
+
+    def _parts(self, eta: np.ndarray, parity: int) -> np.ndarray:
+        if eta.ndim == 6:
+            return split(self.lattice, eta, parity)
+        return np.stack([split(self.lattice, one, parity) for one in eta])
 
 
 @dataclass(frozen=True)
