@@ -143,30 +143,36 @@ def at_site(
             out[site, spin, a] = value
 
 
+@es.function
+def place(cell, half, yb, zb, tb):
+    """Coordinates of a site of a block: all x, and two of each other direction. The sites of one
+    share neighbours, and on GPUs a cache."""
+    c = cell // half
+    return cell % half, 2 * yb + c % 2, 2 * zb + c // 2 % 2, 2 * tb + c // 4
+
+
 @es.kernel
 def dslash(
     cell, yb, zb, tb, gauge, source, result, base, scale, isign: es.static, adds: es.static
 ):  # fmt: skip
-    """`result` = D `source`, or `base` + `scale` D `source`, on the sites of one parity.
-
-    `cell` numbers the sites of all x and of two in each other direction, which share neighbours,
-    and on GPUs a cache.
-    """
-    half = source.lattice.nx // 2
-    c = cell // half
+    """`result` = D `source`, or `base` + `scale` D `source`, on the sites of one parity."""
+    lattice = source.lattice
+    xh, y, z, t = place(cell, lattice.nx // 2, yb, zb, tb)
     at_site(
-        source.data, result.data, base, source.lattice, gauge, result.parity,
-        cell % half, 2 * yb + c % 2, 2 * zb + c // 2 % 2, 2 * tb + c // 4, scale, isign, adds,
+        source.data, result.data, base, lattice, gauge, result.parity, xh, y, z, t, scale, isign,
+        adds,
     )  # fmt: skip
 
 
 @es.kernel
 def dslash_of_many(
-    k, xh, y, z, t, gauge, source, result, base, scale, isign: es.static, adds: es.static
+    k, cell, yb, zb, tb, gauge, source, result, base, scale, isign: es.static, adds: es.static
 ):  # fmt: skip
     """The same of spinor `k` of many, which share the links of a site."""
+    lattice = source.lattice
+    xh, y, z, t = place(cell, lattice.nx // 2, yb, zb, tb)
     at_site(
-        source.data[k, :, :, :], result.data[k, :, :, :], base[k, :, :, :], source.lattice, gauge,
+        source.data[k, :, :, :], result.data[k, :, :, :], base[k, :, :, :], lattice, gauge,
         result.parity, xh, y, z, t, scale, isign, adds,
     )  # fmt: skip
 
@@ -180,16 +186,16 @@ def apply(
     Asynchronous where the space is.
     """
     L = source.lattice
-    other = result.data if base is None else base
+    other = source.data if base is None else base  # which is not read where nothing is added
     scale = np.float32(scale) if result.data.dtype == np.complex64 else scale
     rest = gauge, source, result, other, scale, isign, base is not None
+    blocks = 4 * L.nx, L.ny // 2, L.nz // 2, L.nt // 2
     if source.data.rank == 4:
-        shape = source.data.extent(0), L.nx // 2, L.ny, L.nz, L.nt
+        shape = source.data.extent(0), *blocks
         policy = es.MDRangePolicy(shape, iterate="left", space=space)
         es.parallel_for(policy, dslash_of_many, *rest, label="dslash of many")
     else:
-        cells = 4 * L.nx, L.ny // 2, L.nz // 2, L.nt // 2
-        policy = es.MDRangePolicy(cells, iterate="left", space=space)
+        policy = es.MDRangePolicy(blocks, iterate="left", space=space)
         es.parallel_for(policy, dslash, *rest)
 
 
