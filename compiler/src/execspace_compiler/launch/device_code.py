@@ -53,7 +53,7 @@ class DeviceCode:
     order : tuple of int
         Dimensions from the slowest to the fastest.
     resident : int
-        Work-items that a processor should have under way, for which a compiler is to save registers
+        Work-items that a processor should have under way, for which a compiler may use registers
         that has an option for it, instead of a qualifier of kernels; 0: it decides. With packs such
         a compiler does better without: scans of float16 lose a sixth.
     """

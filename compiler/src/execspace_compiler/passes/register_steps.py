@@ -22,6 +22,15 @@ _STEP = 64  # words that are loaded in a step, at least
 _ARRAY = 64  # elements, at most, of an array that is kept
 
 
+def words_loaded(functions: Iterable[ir.Function]) -> int:
+    """Words that a call of the last of these functions loads in blocks of one piece."""
+    loaded: dict[str, int] = {}
+    words = 0
+    for f in functions:
+        words = loaded[f.name] = _Steps(loaded).words(f.body)
+    return words
+
+
 def in_steps(functions: Iterable[ir.Function]) -> tuple[ir.Function, ...]:
     """The functions, callees first, those in steps whose blocks load too much."""
     loaded: dict[str, int] = {}

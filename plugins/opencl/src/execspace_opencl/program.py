@@ -114,6 +114,7 @@ def _built(device: Device, code: DeviceCode) -> cache.Compiled[Any]:
 
 
 _STEP = 8  # registers that a work-item gets at once
+_MOST = 255  # that it may have
 
 
 def _options(device: Device, code: DeviceCode) -> list[str]:
@@ -126,7 +127,7 @@ def _options(device: Device, code: DeviceCode) -> list[str]:
         options.append("-cl-fast-relaxed-math")
     # The language has no qualifier of a kernel for it, as CUDA has.
     if code.resident and "cl_nv_compiler_options" in device.handle.extensions.split():
-        registers = int(device.handle.registers_per_block_nv) // code.resident
+        registers = min(int(device.handle.registers_per_block_nv) // code.resident, _MOST)
         options.append(f"-cl-nv-maxrregcount={registers // _STEP * _STEP}")
     return options
 

@@ -12,6 +12,7 @@ from ...mapping.thread_blocks import Blocks
 from ...mapping.variant import Variant
 from ...passes.contiguous import ContiguousBody
 from ...passes.packing import Packing, Packings, is_plain
+from ...passes.register_steps import words_loaded
 from ...teams.device import DeviceTeam
 from ...typing.lowered import Lowered
 from .accesses import is_nontemporal
@@ -21,6 +22,7 @@ _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 _FEW_READ = 8  # for packs of a reduction
 _FEW_BYTES = 8  # of a contribution to scans without packs
 _ALL, _OF_SCAN = 2048, 1280  # work-items of a processor
+_MUCH = 128  # words of 4 bytes
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,18 @@ class DeviceKernel:
         """Work-items that a processor should have under way, for which the compiler is to save
         registers; 0: it decides.
 
-        Of plain kernels in packs, which wait for memory most of the time, and of plain scans: with
-        fewer, stencils lose an eighth of the bandwidth, sums 3 %, and scans up to a sixth.
+        Many of plain kernels in packs, which wait for memory most of the time, and of plain scans:
+        with fewer, stencils lose an eighth of the bandwidth, sums 3 %, and scans up to a sixth. One
+        group of kernels that load much in one piece: NVIDIA's compilers would save registers for
+        more, and loads wait for one another then, which costs a lattice's Dslash 10 to 25 %.
         """
         packing, reduction = self.packing(variant), self.lowered.reduction
         scan = self.lowered.spec.pattern == "scan"
         if self.lowered.spec.policy.launch_bounds:
             return 0
         if packing is None:
+            if self._loads_much:
+                return variant.group
             return _OF_SCAN if scan and self._is_light_scan() else 0
         if not is_plain(packing.body):
             return 0
@@ -102,6 +108,14 @@ class DeviceKernel:
         if scan and packing.widest > 2:
             return _OF_SCAN  # the memory of the group has no room for more
         return _ALL
+
+    @cached_property
+    def _loads_much(self) -> bool:
+        """Whether a call of a plain parallel_for loads more than a few registers in one piece."""
+        if self.lowered.spec.pattern != "for" or not self.flat:
+            return False
+        alone = self.team is None and self.blocks is None and not self.pools
+        return alone and words_loaded(self.lowered.functions) > _MUCH
 
     def _is_light_scan(self) -> bool:
         """Whether a scan of single calls needs few registers: those that keep contributions of 16

@@ -55,9 +55,9 @@ class Syntax:
         Before the name of a kernel: a form of `group`, the work-items of a group.
     restrict, constant : str
     light_kernel : str
-        As `kernel`, for one that needs few registers: the compiler is to use no more than let a
-        processor run so many `groups` at once. Empty if the language has no such qualifier; a
-        compiler may have an option for it, see `DeviceCode.resident`.
+        As `kernel`, for one whose number of registers matters: the compiler may use as many as let
+        a processor run so many `groups` at once, and is to use no more. Empty if the language has
+        no such qualifier; a compiler may have an option for it, see `DeviceCode.resident`.
     """
 
     function: str
