@@ -39,6 +39,7 @@ EXAMPLE = HERE.parents[1] / "examples" / "lattice_qcd"
 EXTENT = {"device": 32, "host": 16}
 FLOPS, NUMBERS = 1320, 192  # of a site
 SIDES = 8  # right-hand sides
+_WARM = 300  # calls; one kernel is launched in many forms, each of which is to be known again
 _MOST = 200_000  # iterations, whose residuals are noted
 TRIAD = "execspace, a triad of as many bytes"
 C = "C by hand"
@@ -160,7 +161,8 @@ def _check(
     numbers: float = NUMBERS, products: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Run it and compare; real numbers that must move a site, and products with D."""
-    call()
+    for _ in range(_WARM):
+        call()
     half = len(expected) // 2
     some, values = expected[:half, 0, 0].real.astype(int), expected[half:]
     found = fetch()
@@ -213,9 +215,9 @@ def _iteration(
 
     def check() -> dict[str, Any]:
         before = float(method.rr.to_numpy()[0])
-        for _ in range(20):
+        for _ in range(_WARM):
             call()
-        assert 0 < float(method.rr.to_numpy()[0]) < before, "wrong"
+        assert 0 <= float(method.rr.to_numpy()[0]) < before, "wrong"
         return {"numbers": 4 * NUMBERS + 2 * 24 + 10 * 24, "products": 4}
 
     return Contestant(name, call, space.fence, check)

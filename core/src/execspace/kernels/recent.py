@@ -31,7 +31,7 @@ KINDS = ("plain", "joined", "plain_labelled", "joined_labelled")
 
 
 _MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
-_MOST_TESTS = 4  # that are tried one after the other
+_MOST_TESTS = 16  # that are tried one after the other
 _adding = new_lock()
 # Counts and tests have no lock, for launches read them. What threads make of them at once is never
 # wrong: a test that is overwritten is written again, a count that is lost brings a test one launch
