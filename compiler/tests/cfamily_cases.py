@@ -13,6 +13,7 @@ from execspace.contract.dtypes import name_of
 from execspace.contract.launch_spec import policy_spec
 from execspace.contract.tiles import TileTable
 from execspace.reducers.base import as_reducer, reducer_captures
+from execspace.views.view_keys import TRAITS
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
@@ -254,15 +255,25 @@ def uncontracted(i, x, z):
 PARTICLE = np.dtype([("on", "?"), ("x", "f8"), ("cell", [("k", "i4"), ("c", "i1")])])
 
 
+def once(i, x, z, n, y):
+    y[i] = x[i] * z[i] + n[i]
+
+
+def twice(i, x, y):
+    x[i] = 2 * x[i] + y[i]
+
+
 def typed(a):
     if not isinstance(a, str):
         return SCALAR_TYPES[a]
     name, _, rest = a.rstrip("]").partition("[")
-    dims, _, layout = rest.partition(",")
-    rank, layout = int(dims), layout or "right"
+    dims, *more = rest.split(",")
+    traits = tuple(t for t in more if t in TRAITS)
+    layout = next((t for t in more if t not in traits), "right")
+    rank = int(dims)
     unit = None if layout == "stride" else rank - 1 if layout == "right" else 0
     dtype = name_of(PARTICLE) if name == "PARTICLE" else name
-    return ViewType(dtype, rank, layout, unit, False, "host")
+    return ViewType(dtype, rank, layout, unit, False, "host", (), traits)
 
 
 # As a plugin for GPUs may have it; these texts do not depend on that of any.
@@ -371,6 +382,13 @@ CASES = {
         {**REDUCE, "reducer": es.Sum, "rank": 3, "narrow": True, "small": True, "scaled": True,
          "contiguous": True},
     ),
+    "once": (
+        once,
+        ("float32[1,nontemporal]", "complex128[1,nontemporal]", "int64[1,nontemporal]",
+         "complex128[1]"),
+        {"disjoint": True, "narrow": True},
+    ),
+    "once.changed": (twice, ("float32[1,nontemporal]",) * 2, {"disjoint": True, "narrow": True}),
     "records.small": (moved, ("PARTICLE[1,stride]",), {"small": True}),
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),
     "stencil.tiled": (stencil, F3, {"rank": 3, "tiled": True, "narrow": True}),

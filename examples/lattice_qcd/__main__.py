@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--seed", type=int, default=1, help="of the random numbers (1)")
     add("--space", default=None, help="where to compute (the default space)")
     add("--lanes", type=int, default=None, help="lanes of Dslash (4 on hosts, 0 on devices)")
+    add("--together", action="store_true", help="solve for all sources at once, without lanes")
     add("--read", type=Path, default=None, help="a configuration instead of a new one")
     add("--folder", type=Path, default=Path("lattice_qcd_results"), help="where results go")
     options = parser.parse_args(arguments)
@@ -72,10 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lattice = Lattice(*links.shape[3::-1])
         host = es.HOST.reachable_from(space)
         width = options.lanes if options.lanes is not None else default_lanes(lattice, host)
+        if options.together and options.lanes:
+            parser.error("--together goes without lanes: leave --lanes out")
+        width = 0 if options.together else width
         fermions = antiperiodic(links)
         matrices = [
             Wilson(lattice, fermions, options.kappa, dtype=kind, space=space, width=width)
-            for kind in (np.float64, np.float32)
+            for kind in ((np.float64,) if options.together else (np.float64, np.float32))
         ]
         task = bars.add_task("propagators", total=12, note="")
         start = time.perf_counter()
@@ -83,7 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         def solved(source: int, iteration: int) -> None:
             bars.update(task, completed=source, note=f"iteration {iteration}")
 
-        correlator = spectrum.pion_correlator(matrices[0], inner=matrices[1], progress=solved)
+        inner = None if options.together else matrices[1]
+        correlator = spectrum.pion_correlator(
+            matrices[0], inner=inner, together=options.together, progress=solved
+        )
         bars.update(task, completed=12)
     seconds = time.perf_counter() - start
     picture = options.folder / "pion.png"

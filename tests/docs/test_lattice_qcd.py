@@ -107,6 +107,46 @@ def test_dslash(qcd, space, dtype, width):
         assert np.abs(found - dense_dslash(U, psi, isign)).max() < most
 
 
+@pytest.mark.parametrize("sides", [None, 3])
+def test_neighbours_of_a_table(qcd, space, sides):
+    """They are those that are computed, on a lattice that is not the same in all directions."""
+    shape = SHAPE if space.name != "oracle" else (4, 2, 2, 2)
+    U, lattice = su3((*shape[::-1], 4)), qcd.lattice.Lattice(*shape)
+    psi = np.stack([spinors(shape, k) for k in range(sides or 1)])
+    matrix = qcd.wilson.Wilson(lattice, U, 0.1, space=space, table=True)
+    for parity in (0, 1):
+        given = np.stack([qcd.dslash.split(lattice, one, 1 - parity) for one in psi])
+        x = matrix.vector(given if sides else given[0])
+        y = matrix.zeros(sides)
+        matrix.dslash(x, y, parity)
+        found = matrix.array(y) if sides else matrix.array(y)[None]
+        for one, wanted in zip(found, psi, strict=True):
+            expected = qcd.dslash.split(lattice, dense_dslash(U, wanted), parity)
+            assert np.abs(one - expected).max() < 1e-13
+
+
+def test_several_right_hand_sides(qcd, space, system):
+    """All at once each has the answer that it has alone, and so has their pion."""
+    extents, U, eta = system
+    lattice, kappa = qcd.lattice.Lattice(*extents), 0.12
+    matrix = qcd.wilson.Wilson(lattice, U, kappa, space=space)
+    both, seen = np.stack([eta, spinors(extents, 6)]), []
+    for method in ("cg", "bicgstab"):
+        psi, solution = matrix.solve(
+            both, rtol=1e-10, method=method, progress=lambda n, norm: seen.append(norm)
+        )
+        assert np.all(solution.converged)
+        assert seen[-1] < 1e-9 * solution.history[0].max()
+        for one, wanted in zip(psi, both, strict=True):
+            residual = wanted - (one - kappa * dense_dslash(U, one))
+            assert np.linalg.norm(residual) < 1e-9 * np.linalg.norm(wanted)
+    with pytest.raises(ValueError, match="in mixed precision: expected one"):
+        matrix.solve(both, inner=matrix)
+    lanes = qcd.wilson.Wilson(lattice, U, kappa, space=space, width=4)
+    with pytest.raises(ValueError, match="2 right-hand sides in 4 lanes: expected one"):
+        lanes.solve(both)
+
+
 def test_two_rows_of_links(qcd, space):
     U, psi = su3((*SHAPE[::-1], 4)), spinors(SHAPE)
     lattice = qcd.lattice.Lattice(*SHAPE)
@@ -211,6 +251,9 @@ def test_the_pion_of_free_quarks(qcd, space):
     told = []
     found = qcd.spectrum.pion_correlator(matrix, rtol=1e-10, progress=lambda s, n: told.append(s))
     assert sorted(set(told)) == list(range(12)) and np.allclose(found[1:], found[:0:-1])
+    sites = qcd.wilson.Wilson(lattice, fermions, kappa, space=space)
+    together = qcd.spectrum.pion_correlator(sites, rtol=1e-10, together=True)
+    assert np.allclose(together, found, rtol=1e-8)
     masses = qcd.spectrum.effective_mass(found)
     assert abs(masses[7] - 2 * qcd.spectrum.free_pole_mass(kappa)) < 1e-3
 

@@ -68,21 +68,28 @@ class _Steps:
 
     def of(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """A body with what is kept between its steps."""
+        return self._of(body, 0)[0]
+
+    def _of(self, body: tuple[Stmt, ...], words: int) -> tuple[tuple[Stmt, ...], int]:
+        """The same after so many words that the step has loaded, and how many it has at the end."""
         found: list[Stmt] = []
-        words = 0
         for s in body:
-            words += self._words(s)
-            if isinstance(s, ir.For | ir.While):
-                found.append(replace(s, body=self.of(s.body)))
-            elif isinstance(s, ir.If):
-                found.append(replace(s, body=self.of(s.body), orelse=self.of(s.orelse)))
+            own = self._words(s)
+            if isinstance(s, ir.While) or (isinstance(s, ir.For) and trips(s) is None):
+                s, words = replace(s, body=self.of(s.body)), 0
+            elif isinstance(s, ir.For | ir.If):
+                parts = [self._of(part, words) for part in ir.bodies(s)]
+                inside = ir.with_bodies(s, tuple(part for part, _ in parts))
+                words = max(left for _, left in parts) if inside != s else words + own
+                s = inside
             else:
-                found.append(s)
-            if words >= _STEP:
+                words += own
+            found.append(s)
+            if words >= _STEP and own:
                 kept = [k for array in sorted(_changed(s), key=str) for k in _kept(array)]
                 found += kept
                 words = 0 if kept else words
-        return tuple(found)
+        return tuple(found), words
 
 
 def _changed(s: Stmt) -> set[ir.Var]:
