@@ -100,11 +100,10 @@ def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
     ("mutation", "sanitizer", "suite"),
     [
         ("barrier", "thread", "reduce"),
-        pytest.param(
-            "atomic", "thread", "teams.test_members", marks=pytest.mark.exhaustive
-        ),  # with programs by hand: test_runtime.py
         ("wave32", "", "teams"),
-        ("bounds", "address", "scan"),
+        # Those are planted in programs by hand, too: test_runtime.py.
+        pytest.param("atomic", "thread", "teams.test_members", marks=pytest.mark.exhaustive),
+        pytest.param("bounds", "address", "scan", marks=pytest.mark.exhaustive),
     ],
 )
 def test_faults_that_are_planted_in_the_texts_are_found(mutation, sanitizer, suite, tmp_path):
