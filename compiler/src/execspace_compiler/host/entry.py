@@ -25,7 +25,7 @@ from ..typing.lowered import Lowered
 from .launcher import Launcher
 from .objects import NAME
 from .parts import CHUNKS, Parts
-from .python_api import Argument, PythonApi
+from .python_api import Argument, PythonApi, is_boxed
 
 _MOMENT = 1 << 11  # operations, as `cost` counts them: one or two microseconds
 _STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
@@ -85,8 +85,14 @@ class Entry:
             e.values[p.name] = value
             arguments.append(Argument(("i64",), (value,)))
         limits = {n: (low, high) for n, _, low, high in self.lowered.limits}
-        for n, p in enumerate(self.rest[n_bounds : len(self.rest) - len(extra)]):
-            arguments.append(python.argument(args, n, p, spec.arguments[n], limits.get(n)))
+        given = self.rest[n_bounds : len(self.rest) - len(extra)]
+        # All are there before one is converted, which may fail: while an error is set, CPython may
+        # not find an attribute. Those that are new come last, for `_limited` may return.
+        types = spec.arguments[: len(given)]
+        order = sorted(range(len(given)), key=lambda n: is_boxed(types[n]))
+        held = {n: python.held(args, n, types[n], limits.get(n)) for n in order}
+        for n, p in enumerate(given):
+            arguments.append(python.argument(held[n], p, types[n], limits.get(n)))
         for n, _ in enumerate(extra):
             arguments.append(Argument(("ptr",), (python.address(args, taken + n),)))
         if self.launcher.name in ("fork", "prange"):

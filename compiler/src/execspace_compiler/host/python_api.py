@@ -23,6 +23,11 @@ class Argument:
     values: tuple[str, ...]
 
 
+def is_boxed(t: ViewType | ScalarType) -> bool:
+    """Whether an argument is a NumPy scalar that is no Python number, too."""
+    return not isinstance(t, ViewType) and not t.weak and t.dtype not in ("bool", "float64")
+
+
 class PythonApi:
     """Writes the calls into the entry of a launch."""
 
@@ -104,32 +109,37 @@ class PythonApi:
         """An item of a tuple that is an address."""
         return self.e.op(f"inttoptr i64 {self.integer(self.item(row, n))} to ptr")
 
-    def argument(
-        self,
-        args: str,
-        n: int,
-        p: ir.Var,
-        t: ViewType | ScalarType,
-        limits: tuple[int, int] | None,
-    ) -> Argument:
-        """A View as the address of its descriptor, or a number in the type of a parameter."""
+    def held(
+        self, args: str, n: int, t: ViewType | ScalarType, limits: tuple[int, int] | None
+    ) -> str:
+        """An argument before it is converted: of a View the address of its descriptor, of a Python
+        integer with limits its value, and of a NumPy scalar a new number of Python's."""
         given = self.item(args, n)
         if isinstance(t, ViewType):
             name = self.object("descriptor")
-            held = self._call("PyObject_GetAttr", "ptr", f"ptr {given}", f"ptr {name}")
-            address = self.integer(held)
-            self.drop(held)
-            return Argument(("ptr",), (self.e.op(f"inttoptr i64 {address} to ptr"),))
+            number = self._call("PyObject_GetAttr", "ptr", f"ptr {given}", f"ptr {name}")
+            address = self.integer(number)
+            self.drop(number)
+            return self.e.op(f"inttoptr i64 {address} to ptr")
+        if limits is not None:
+            return self._limited(given, args, *limits)
+        if not is_boxed(t):
+            return given
+        return self._variadic("PyObject_CallMethodObjArgs", given, self.object("item"))
+
+    def argument(
+        self, held: str, p: ir.Var, t: ViewType | ScalarType, limits: tuple[int, int] | None
+    ) -> Argument:
+        """A View as the address of its descriptor, or a number in the type of a parameter."""
+        if isinstance(t, ViewType):
+            return Argument(("ptr",), (held,))
         assert isinstance(p.type, Scalar)
         kinds = tuple(type_of(x) for x in parts(p.type))
         if limits is not None:
-            return Argument(kinds, (self._limited(given, args, *limits),))
-        plain = t.weak or t.dtype in ("bool", "float64")
-        if not plain:
-            given = self._variadic("PyObject_CallMethodObjArgs", given, self.object("item"))
-        values = self._number(given, p.type)
-        if not plain:
-            self.drop(given)
+            return Argument(kinds, (held,))
+        values = self._number(held, p.type)
+        if is_boxed(t):
+            self.drop(held)
         return Argument(kinds, values)
 
     def _number(self, given: str, t: Scalar) -> tuple[str, ...]:

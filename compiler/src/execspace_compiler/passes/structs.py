@@ -12,7 +12,7 @@ from execspace.launch.structs import StructConstant, StructType
 from ..ir.diagnostics import NOWHERE
 from ..ir.types import TupleTy, Type
 from ..typing.rules.operators import constant
-from ..typing.value_types import StructTy, type_of
+from ..typing.value_types import StructTy, constant_type, type_of
 from ..typing.values import FixedField, Obj, TupleValue, Value
 
 
@@ -37,7 +37,8 @@ def _type(struct: StructType, path: str, rest: Iterator[Type]) -> Type:
         if isinstance(item, StructConstant):
             value = _value(item.value, own)
             if struct.is_tuple:
-                items.append(type_of(value, NOWHERE))
+                known = constant_type(value, NOWHERE)
+                items.append(type_of(value, NOWHERE) if known is None else known)
             else:
                 constants.append(FixedField(name, item.tag, value))
                 continue

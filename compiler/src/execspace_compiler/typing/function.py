@@ -112,7 +112,8 @@ def type_function(
             own = part_name(parameter, "in")
         value = rebuild(type, own, function.loc)
         for part, e in parts(value, own):
-            parameters.append(ir.Var(part, e.type))
+            if not isinstance(e, ir.Const):  # of a static parameter
+                parameters.append(ir.Var(part, e.type))
         if own != parameter:
             prologue.append((parameter, value))
         else:

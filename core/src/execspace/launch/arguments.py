@@ -21,7 +21,7 @@ from ..views.arrays import advice, has_protocol
 from ..views.interop import view_of
 from ..views.record import Record
 from ..views.view import View
-from .structs import StructConstant, StructType, is_struct, taken_apart
+from .structs import StructConstant, StructType, is_struct, struct_fields, taken_apart
 from .transfers import Transfer
 
 Structs = tuple[StructType | None, ...]  # for each argument that is not bound; () if none is one
@@ -172,7 +172,17 @@ def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError
 def explain_large(kernel: Kernel, args: tuple[Any, ...]) -> None:
     """Raise LaunchError for a Python integer that no argument of a kernel holds."""
     for position, a in enumerate(args):
-        check_size(kernel, f"argument {position}", a)
+        _check_sizes(kernel, f"argument {position}", a)
+
+
+def _check_sizes(kernel: Kernel, what: str, value: Any) -> None:
+    """The same for an argument and all that it holds."""
+    if not is_struct(value) or is_array(value):
+        check_size(kernel, what, value)
+        return
+    names, items, _ = struct_fields(value, what)
+    for n, item in enumerate(items):
+        _check_sizes(kernel, f"{what}.{names[n]}" if names else f"{what}[{n}]", item)
 
 
 def check_size(kernel: Kernel, what: str, value: Any) -> None:

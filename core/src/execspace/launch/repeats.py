@@ -122,6 +122,7 @@ class _Test:
         self.arrays: tuple[type | None, ...] = ()  # classes of arguments that are arrays
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
+        self.passed: list[str] = []  # what the launch got
         self.given: list[str] = []  # what the plan gets
         self.bounds = ""
         self.constants: dict[str, Any] = {
@@ -164,7 +165,7 @@ class _Test:
 
     def arguments(self, args: tuple[Any, ...]) -> bool:
         """Views and numbers of the same types."""
-        names = [_own(f"a{n}") for n in range(len(args))]
+        self.passed = names = [_own(f"a{n}") for n in range(len(args))]
         self.reads.append(
             f"{', '.join(names)}, = {_own('args')}" if args else f"() = {_own('args')}"
         )
@@ -416,8 +417,8 @@ class _Test:
         run = self._launch()
         if run is None:
             return None
-        adds = bool(self.bound) or any(not n.startswith(_own("a")) for n in self.given)
-        given = f"({', '.join(self.given)},)" if adds else _own("args")
+        given = f"({''.join(f'{n}, ' for n in self.given)})"
+        given = _own("args") if self.given == self.passed else given
         if self.labelled:
             parameters = (*parameters, "label")
             self.tests.append(f"{_own('type')}({_own('label')}) is {self.constant(str)}")

@@ -10,6 +10,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from ..base.dataclass import dataclass
@@ -120,14 +121,15 @@ def struct_fields(
     value: Any, what: str = ""
 ) -> tuple[tuple[str, ...], Sequence[Any], frozenset[str]]:
     """Names of the fields of a struct, their values, and names of those that are static."""
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, tuple):
         if kind is not tuple and (own := own_operator(kind)) is not None:
             raise LaunchError(
                 f"{what} is of type {kind.__name__!r}, which has its own {own!r}; expected a "
                 f"tuple, a NamedTuple without operators, or a dataclass."
             )
-        return fields_of(kind), tuple(tuple.__iter__(value)), frozenset()
+        names = fields_of(kind)
+        return names, tuple(tuple.__iter__(value)), _static_fields(kind) if names else frozenset()
     names = tuple(f.name for f in dataclasses.fields(value))
     try:
         return names, [getattr(value, name) for name in names], _static_fields(kind)
@@ -135,9 +137,14 @@ def struct_fields(
         raise LaunchError(f"{what}: {error}; give each field a value.") from None
 
 
-def _static_fields(kind: type) -> frozenset[str]:
-    """Fields of a dataclass that are annotated with es.static."""
-    return frozenset(f.name for f in dataclasses.fields(kind) if _is_static(f.type, kind))
+@lru_cache(maxsize=256)
+def _static_fields(kind: Any) -> frozenset[str]:
+    """Fields of a dataclass or NamedTuple that are annotated with es.static."""
+    if issubclass(kind, tuple):
+        types = getattr(kind, "__annotations__", {})
+    else:
+        types = {f.name: f.type for f in dataclasses.fields(kind)}
+    return frozenset(name for name, written in types.items() if _is_static(written, kind))
 
 
 def _is_static(annotation: Any, kind: type) -> bool:

@@ -13,7 +13,7 @@ from ...ir.ops import CALLEES
 from ...ir.types import BOOL, INT64, TupleTy, Type, Vector
 from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
-from ..value_types import as_parameter, constant_type, describe, parts, type_of
+from ..value_types import as_parameter, constant_type, describe, parts, rebuild, type_of
 from ..values import FunctionValue, Obj, TupleValue, Value
 from .leaving import failure
 from .variables import variable
@@ -110,7 +110,10 @@ def _invoke(
 ) -> Value:
     types = tuple((n, _parameter_type(definition, n, v, loc)) for n, v in values.items())
     signature = cx.module.helper(definition, function, types, loc)
-    flat = [e for n, v in values.items() for _, e in parts(v, n)]
+    flat: list[ir.Expr] = []
+    for (name, type), value in zip(types, values.values(), strict=True):
+        pairs = zip(parts(value, name), parts(rebuild(type, name, loc), name), strict=True)
+        flat += [e for (_, e), (_, own) in pairs if not isinstance(own, ir.Const)]
     call = ir.Call(signature.name, tuple(flat), INT64, loc)
     results = signature.results()
     if signature.fails:

@@ -254,3 +254,67 @@ def test_what_kernels_cannot_do(space):
 @es.function
 def choose(f, i):
     return f
+
+
+class Power(NamedTuple):
+    """A View and a constant."""
+
+    values: es.View
+    exponent: es.static = 2
+
+
+@dataclass
+class Settings:
+    """An object without Views and numbers."""
+
+    mode: str
+
+
+def test_objects_of_constants_alone(space):
+    """They give the launch no argument; and launches are known again only with the same ones."""
+    out = es.View(4, space=space)
+
+    def kernel(i, settings, out, nothing):
+        out[i] = i + (1 if settings.mode == "fast" else 2) + len(nothing)
+
+    for n in range(12):
+        mode = "fast" if n % 3 else "slow"
+        staged.parallel_for(es.RangePolicy(4, space=space), kernel, Settings(mode), out, ())
+        assert staged.fetch(out).tolist() == [k + (1 if n % 3 else 2) for k in range(4)]
+    for _ in range(4):
+        total = staged.parallel_reduce(
+            es.RangePolicy(4, space=space), lambda i, s: i if s.mode == "fast" else 0,
+            Settings("fast"),
+        )  # fmt: skip
+        assert total == 6
+
+
+def test_static_fields_of_a_named_tuple(space):
+    values, out = (es.View(4, space=space) for _ in range(2))
+    values.fill(3)
+
+    def kernel(i, power, out):
+        if power.exponent == 2:
+            out[i] = power.values[i] ** power.exponent
+        elif power.exponent == 3:
+            out[i] = power[0][i] ** 3 + power[1]
+        else:
+            out[i] = no_such_name  # noqa: F821
+
+    for exponent, expected in [(2, 9), (3, 30)] * 4:
+        given = Power(values, exponent)
+        staged.parallel_for(es.RangePolicy(4, space=space), kernel, given, out)
+        assert (staged.fetch(out) == expected).all()
+
+
+def test_integers_that_are_too_large_in_objects(space):
+    out = es.View(4, space=space)
+
+    def kernel(i, pair, out):
+        out[i] = pair[0] + pair[1][0]
+
+    for n in range(6):
+        staged.parallel_for(es.RangePolicy(4, space=space), kernel, (n, (1,)), out)
+        with pytest.raises(es.LaunchError, match="does not fit into a signed 64-bit integer"):
+            staged.parallel_for(es.RangePolicy(4, space=space), kernel, (n, (2**63,)), out)
+        assert (staged.fetch(out) == n + 1).all()
