@@ -332,7 +332,8 @@ def configuration(
         The coupling, 6 / g^2, above 0.
     sweeps : int
     seed : int
-        0 <= seed < 2**64; the same one gives the same links up to rounding, on every space.
+        0 <= seed < 2**64; the same one gives the same random numbers on every space, and the same
+        links until rounding, which grows with each sweep, has made others of them.
     space : str or Space, optional
         Where they are; by default where launches run.
     over_relaxations : int

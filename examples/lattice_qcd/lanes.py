@@ -157,7 +157,10 @@ def apply(
 
 
 def lanes_of(lattice: Lattice, width: int) -> Lattice:
-    """The lattice of a lane of so many; ValueError if T cannot be divided among them."""
+    """The lattice of a lane of so many; ValueError if they are no power of two, or T cannot be
+    divided among them."""
+    if width < 1 or width & (width - 1):
+        raise ValueError(f"{width} lanes: expected a power of two, or 0 for none")
     if lattice.nt % (2 * width):
         raise ValueError(
             f"{width} lanes of a lattice of {lattice.nt} slices in t: expected a multiple of "

@@ -45,7 +45,11 @@ def pion_correlator(
         right = eta if together else eta[source]
         psi, solution = matrix.solve(right, rtol=rtol, inner=inner, progress=tell)
         if not np.all(solution.converged):
-            raise RuntimeError(f"source {source}: {solution}")
+            first, last = (float(np.max(solution.history[n])) for n in (0, -1))
+            raise RuntimeError(
+                f"{'one of twelve sources' if together else f'source {source}'}: not converged "
+                f"after {len(solution.history) - 1} iterations, residual {last:.2g} of {first:.2g}"
+            )
         found += (
             (np.abs(psi) ** 2)
             .reshape(-1, lattice.nt, lattice.volume // lattice.nt, 12)
@@ -55,11 +59,12 @@ def pion_correlator(
 
 
 def effective_mass(correlator: np.ndarray) -> np.ndarray:
-    """Masses m(t) for t = 1 to T/2 - 1, from cosh m = (C(t - 1) + C(t + 1)) / (2 C(t))."""
+    """Masses m(t) for t = 1 to T/2 - 1, from cosh m = (C(t - 1) + C(t + 1)) / (2 C(t)); nan where
+    there is none."""
     middle = len(correlator) // 2
     t = np.arange(1, middle)
-    ratio = (correlator[t - 1] + correlator[t + 1]) / (2 * correlator[t])
-    return np.arccosh(np.maximum(ratio, 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.arccosh((correlator[t - 1] + correlator[t + 1]) / (2 * correlator[t]))
 
 
 def free_pole_mass(kappa: float) -> float:

@@ -49,13 +49,28 @@ class Wilson:
         Of links that are stored without lanes. The third row follows from two for links in SU(3),
         so not for anti-periodic ones.
     table : bool
-        Neighbours come from a table, without lanes, instead of being computed.
+        Neighbours come from a table instead of being computed.
+
+    Raises
+    ------
+    ValueError
+        For links of another shape, and options that there are not or that exclude each other.
     """
 
     def __init__(
         self, lattice: Lattice, links: np.ndarray, kappa: float, *, dtype: Any = np.float64,
         space: es.ExecutionSpace, width: int = 0, rows: int = 3, table: bool = False,
     ) -> None:  # fmt: skip
+        if links.shape != (*lattice.shape[::-1], 4, 3, 3):
+            raise ValueError(
+                f"links of shape {links.shape}: expected {(*lattice.shape[::-1], 4, 3, 3)}"
+            )
+        if np.dtype(dtype).name not in ("float32", "float64"):
+            raise ValueError(f"dtype {np.dtype(dtype)}: expected float32 or float64")
+        if rows not in (2, 3) or (rows == 2 and width):
+            raise ValueError(
+                f"{rows} rows of links in {width} lanes: expected 3, or 2 without lanes"
+            )
         self.lattice, self.kappa, self.space, self.width = lattice, kappa, space, width
         self.real = np.dtype(dtype)
         self.number = np.dtype(np.result_type(self.real, np.complex64)) if not width else self.real
@@ -157,10 +172,11 @@ class Wilson:
             Of several right-hand sides all are solved at once, for which a product reads links
             once; without `inner`.
         rtol : float
-            Of the residual of the even sites.
+            Of the residual of the even sites for "bicgstab"; of their normal equations for "cg",
+            where that of the matrix itself may be several times as large.
         method : {"cg", "bicgstab"}
         inner : Wilson, optional
-            The same matrix in float32, which then does most of the work of "cg".
+            The same matrix in float32, in as many lanes, which then does most of the work of "cg".
         progress : callable, optional
             `progress(iteration, norm)` of the residual, the largest one of several.
 
@@ -170,6 +186,18 @@ class Wilson:
         solution : Solution or Mixed
         """
         several = eta.ndim == 7
+        expected = (*self.lattice.shape[::-1], 4, 3)
+        if eta.shape[several:] != expected:
+            raise ValueError(f"eta of shape {eta.shape}: expected {expected}, or several of these")
+        if method not in ("cg", "bicgstab") or (inner is not None and method != "cg"):
+            raise ValueError(
+                f"method {method!r}{' with inner' if inner else ''}: expected 'cg' or, without "
+                f"inner, 'bicgstab'"
+            )
+        if inner is not None and self._form != inner._form:
+            raise ValueError(
+                f"inner of {inner._form}: expected the same lattice, kappa and lanes, {self._form}"
+            )
         if several and inner is not None:
             raise ValueError("several right-hand sides in mixed precision: expected one")
         parts = [self._parts(eta, p) for p in (EVEN, ODD)]
@@ -203,6 +231,10 @@ class Wilson:
         if not several:
             return joined(self.lattice, *both), solution
         return np.stack([joined(self.lattice, *pair) for pair in zip(*both, strict=True)]), solution
+
+    @property
+    def _form(self) -> tuple[Any, ...]:
+        return self.lattice.shape, self.kappa, self.width
 
     def _parts(self, eta: np.ndarray, parity: int) -> np.ndarray:
         if eta.ndim == 6:
@@ -264,6 +296,8 @@ def reliable_cg(
             progress(len(history) - 1, norm)
         # The direction is kept, also where the residual is another one now.
         blas.axpby(1, small, inner.number.type(rho / old), p)
+    if history[-1] > wanted:
+        _add(x, step)  # what has been found since the last update
     return Mixed(x, history, updates, history[-1] <= wanted)
 
 

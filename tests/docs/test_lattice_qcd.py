@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pages import BLOCK
 
 import execspace as es
 
@@ -258,11 +260,78 @@ def test_the_pion_of_free_quarks(qcd, space):
     assert abs(masses[7] - 2 * qcd.spectrum.free_pole_mass(kappa)) < 1e-3
 
 
-def test_what_is_refused(qcd):
+def test_what_is_refused(qcd, system):
+    extents, U, eta = system
+    lattice = qcd.lattice.Lattice(*extents)
+    Wilson, serial = qcd.wilson.Wilson, es.space("serial")
     with pytest.raises(ValueError, match="expected even numbers >= 2"):
         qcd.lattice.Lattice(4, 3, 4, 4)
     with pytest.raises(ValueError, match="expected a multiple of 16 slices"):
-        qcd.lanes.lanes_of(qcd.lattice.Lattice(4, 4, 4, 8), 8)
+        qcd.lanes.lanes_of(lattice, 8)
+    with pytest.raises(ValueError, match="3 lanes: expected a power of two"):
+        qcd.lanes.lanes_of(qcd.lattice.Lattice(2, 2, 2, 12), 3)
+    for options, message in [
+        ({"rows": 1}, "1 rows of links"), ({"rows": 2, "width": 2}, "expected 3, or 2 without"),
+        ({"dtype": np.int32}, "expected float32 or float64"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            Wilson(lattice, U, 0.1, space=serial, **options)
+    with pytest.raises(ValueError, match=r"links of shape \(8, 4, 2, 4, 4, 2, 3\)"):
+        Wilson(lattice, U[..., :2, :], 0.1, space=serial)
+    matrix = Wilson(lattice, U, 0.1, space=serial)
+    for options, message in [
+        ({"method": "gmres"}, "method 'gmres': expected 'cg'"),
+        ({"method": "bicgstab", "inner": matrix}, "with inner: expected 'cg' or, without inner"),
+        ({"inner": Wilson(lattice, U, 0.2, space=serial)}, "expected the same lattice, kappa"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            matrix.solve(eta, **options)
+    with pytest.raises(ValueError, match="eta of shape"):
+        matrix.solve(eta[1:])
+
+
+def test_what_was_found_before_the_end_counts(qcd, system):
+    """x is that of the last residual, also where the precision was not reached."""
+    extents, U, eta = system
+    lattice = qcd.lattice.Lattice(*extents)
+    matrix, inner = (
+        qcd.wilson.Wilson(lattice, U, 0.12, dtype=kind, space=es.space("serial"))
+        for kind in (np.float64, np.float32)
+    )
+    b = matrix.vector(qcd.dslash.split(lattice, eta, 0))
+    found = qcd.wilson.reliable_cg(matrix, inner, b, 1e-8, drop=1e-6, most=5)
+    product = matrix.zeros()
+    matrix.normal(found.x, product)
+    left = np.linalg.norm(b.to_numpy() - product.to_numpy())
+    assert not found.converged and np.isclose(left, found.history[-1], rtol=1e-3)
+
+
+def test_the_program_of_the_readme(qcd):
+    programs = [
+        m[2] for m in BLOCK.finditer((FOLDER / "README.md").read_text()) if m[1] == "python"
+    ]
+    assert len(programs) == 1
+    exec(compile(programs[0], "README.md", "exec"), {})
+
+
+def test_wrong_options_of_the_command(qcd, tmp_path, capsys):
+    spec = importlib.util.spec_from_file_location("lattice_command", FOLDER / "__main__.py")
+    command = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(command)
+    small = ["--extents", "2", "2", "2", "4", "--sweeps", "1", "--folder", str(tmp_path / "new")]
+    for options, message in [
+        (["--extents", "4", "4", "4", "7"], "expected even numbers"), (["--beta", "0"], "beta > 0"),
+        (["--space", "nowhere"], "nowhere"), (["--lanes", "3"], "expected a power of two"),
+        (["--together", "--lanes", "2"], "leave --lanes out"), (["--sweeps", "-1"], "one sweep"),
+        (["--read", str(tmp_path / "[bold]none")], "[bold]none"),
+    ]:  # fmt: skip
+        assert command.main([*small, *options]) == 1
+        assert message in capsys.readouterr().out.replace("\n", "")
+    assert not (tmp_path / "new").exists()
+    pytest.importorskip("matplotlib")
+    assert command.main([*small, "--kappa", "0.1", "--space", "serial", "--lanes", "0"]) == 0
+    assert command.main([*small, "--kappa", "nan", "--space", "serial", "--lanes", "0"]) == 1
+    assert "source 0: not converged" in capsys.readouterr().out
 
 
 def test_a_plot(qcd, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import importlib
 import linecache
 import os
 import subprocess
@@ -23,8 +24,8 @@ from execspace_compiler.cache import fingerprint
 
 # Functions of the package have the names of these modules.
 kernels, reductions = (
-    sys.modules["execspace.kernels.kernel"],
-    sys.modules["execspace.launch.prepare"],
+    importlib.import_module("execspace.kernels.kernel"),
+    importlib.import_module("execspace.launch.prepare"),
 )
 
 
