@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plugins/opencl \
-	-e plugins/cuda -e plugins/hip -e tools -e kernels -e tests/conformance
+	-e plugins/cuda -e plugins/hip -e tools -e kernels -e comm -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
 	bench-blas bench-matrices bench-lapack bench-batched bench-sparse bench-lattice-qcd lattice-qcd \
@@ -42,7 +42,7 @@ $(VENV)/demo-ready: Makefile requirements-demo.txt $(HOST:%=%/pyproject.toml)
 
 $(VENV)/ready: $(VENV)/demo-ready requirements-dev.txt gpu/pyproject.toml \
 		plugins/opencl/pyproject.toml plugins/cuda/pyproject.toml plugins/hip/pyproject.toml \
-		tools/pyproject.toml kernels/pyproject.toml tests/conformance/pyproject.toml
+		tools/pyproject.toml kernels/pyproject.toml comm/pyproject.toml tests/conformance/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(MEMBERS) \
 		-r requirements-dev.txt
 	touch $@

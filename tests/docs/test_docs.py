@@ -50,6 +50,50 @@ def test_programs_of_a_page_run(path):
     run(path)
 
 
+SCRIPTS = [(path, block) for path in READMES for block in blocks(path) if block.is_script]
+
+
+@pytest.mark.parametrize(
+    ("path", "block"), SCRIPTS, ids=[f"{name_of(path)}:{block.first}" for path, block in SCRIPTS]
+)
+def test_scripts_of_a_page_run(path, block, tmp_path):
+    if block.missing:
+        pytest.skip(f"not installed: {', '.join(block.missing)}")
+    page = Page(path)
+    try:
+        page.run_script(block, tmp_path)
+    finally:
+        page.close()
+
+
+def test_blocks_that_need_what_is_missing_are_left_out(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(
+        "```python\nx = 1\n```\n\n<!-- needs: json, no_such_module -->\n```python\nx = 2\n```\n\n"
+        "<!-- needs: json -->\n```python\ny = x\n```\n"
+    )
+    page = Page(path)
+    page.run()
+    assert (page.names["x"], page.names["y"]) == (1, 1)
+    assert [block.missing for block in blocks(path)] == [[], ["no_such_module"], []]
+    page.close()
+
+
+def test_a_script_defines_on_its_page_and_prints_in_its_process(tmp_path):
+    path = tmp_path / "page.md"
+    script = 'def f():\n    return 6\n\n\nif __name__ == "__main__":\n    print(f() * 7)\n'
+    path.write_text(f"```python\n{script}```\n\n```text\n42\n```\n")
+    page = Page(path)
+    page.run()
+    assert page.names["f"]() == 6
+    (block,) = (block for block in blocks(path) if block.is_script)
+    page.run_script(block, tmp_path)
+    page.expected[block.first] = "43\n"
+    with pytest.raises(AssertionError, match=r"- 43\n. 42"):
+        page.run_script(block, tmp_path)
+    page.close()
+
+
 @pytest.mark.parametrize("path", [p for p in READMES if p not in ABOUT_A_SPACE], ids=name_of)
 def test_programs_of_a_page_run_on_a_device(path, device):
     run(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -322,6 +323,54 @@ def test_kernels_by_value_are_compiled_where_their_source_is_not(how, tmp_path):
     run(script)
     script.unlink()
     assert json.loads(run(arrives, tmp_path / "pickles")) == [EXPECTED, EXPECTED]
+
+
+# Only names that can be imported; of others the text travels anyway.
+LIBRARY = """
+import execspace as es
+
+
+@es.function
+def weighted(x):
+    return 3.0 * x
+
+
+@es.kernel
+def kernel(i, out):
+    out[i] = weighted(i)
+"""
+REGISTERED = """
+import importlib, sys
+import library
+
+pickler = importlib.import_module(sys.argv[1])
+pickler.register_pickle_by_value(library)
+with open(sys.argv[2], "wb") as file:
+    file.write(pickler.dumps(library.kernel))
+"""
+ONE_ARRIVED = """
+import pickle, sys
+import numpy as np
+import execspace as es
+
+with open(sys.argv[1], "rb") as file:
+    print(ran(pickle.load(file)))
+"""
+
+
+@pytest.mark.parametrize("name", ["cloudpickle", "ray.cloudpickle", "joblib.externals.cloudpickle"])
+def test_a_module_that_is_registered_goes_by_value(name, tmp_path):
+    library, makes, arrives = (tmp_path / f"{n}.py" for n in ("library", "makes", "arrives"))
+    library.write_text(LIBRARY)
+    makes.write_text(REGISTERED)
+    arrives.write_text(RAN + ONE_ARRIVED)
+    if "." in name:  # Ray and joblib have copies of cloudpickle, each with a registry of its own
+        there = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        there.parent.mkdir(parents=True)
+        shutil.copy(cloudpickle.cloudpickle.__file__, there)
+    run(makes, name, tmp_path / "pickles")
+    library.unlink()
+    assert json.loads(run(arrives, tmp_path / "pickles")) == [0, 3, 6, 9]
 
 
 def test_processes_of_multiprocessing_import_the_script(tmp_path):

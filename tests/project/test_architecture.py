@@ -70,7 +70,7 @@ def test_contributors_are_told_of_what_exists():
 
 def test_names_of_test_files_are_unique():
     """What is called alike is about the same: a name says which file failed."""
-    folders = ("tests", "core", "compiler", "gpu", "tools", "kernels", "plugins")
+    folders = ("tests", "core", "compiler", "gpu", "tools", "kernels", "comm", "plugins")
     names = Counter(p.name for f in folders for p in (ROOT / f).rglob("test_*.py"))
     assert len(names) > 200
     assert [name for name, count in names.items() if count > 1] == []

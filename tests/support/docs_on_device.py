@@ -20,6 +20,7 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -31,11 +32,23 @@ SMALL = {  # examples, and arguments with which they take seconds
     "examples/lattice_qcd/__main__.py": ("--extents", "2", "2", "2", "8", "--sweeps", "2"),
     "examples/poisson_solvers.py": ("--extent", "6"),
     "examples/roofline.py": ("--size", "0.01", "--repeat", "2"),
+    "examples/tasks/with_dask.py": ("--size", "16", "--steps", "8", "--rim", "3"),
+    "examples/tasks/with_pool.py": ("--size", "16", "--steps", "9", "--rows", "2"),
+    "examples/tasks/with_ray.py": ("--size", "16", "--steps", "8", "--rim", "3"),
     "examples/teams/f1.py": ("--n", "1000"),
     "examples/teams/yax.py": ("--rows", "100"),
     "examples/teams/column.py": ("--elements", "3"),
     "examples/teams/bitonic.py": ("--arrays", "5"),
 }
+NEEDS = {  # examples, and what they need beside what all of them do
+    "examples/tasks/with_dask.py": ("dask", "distributed"),
+    "examples/tasks/with_ray.py": ("ray",),
+}
+
+
+def missing(example: str) -> list[str]:
+    """What an example needs and is not installed."""
+    return [module for module in NEEDS.get(example, ()) if find_spec(module) is None]
 
 
 def small_arguments(program: Path) -> tuple[str, ...]:
@@ -72,6 +85,8 @@ def run_page(path: Path, told: Path) -> None:
             started, error = perf_counter(), ""
             try:
                 page.execute(block)
+                if block.is_script:
+                    page.run_script(block, told.parent)
             except Exception:
                 error = traceback.format_exc()
             seconds = round(perf_counter() - started, 3)
@@ -160,6 +175,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = Path(name)
         settings = environment(options.space, folder)
         for what in options.pages or every:
+            if gone := missing(what):
+                print(f"{what}: left out, for {' and '.join(gone)} cannot be found", flush=True)
+                continue
             if what in SMALL:
                 new = [outcome_of(what, settings, folder, options.limit)]
             else:

@@ -66,10 +66,10 @@ class GpuDevice:
             self._order = Order()
             self.default = Queue(self._order, own=False)
 
-    def new_queue(self) -> Queue:
+    def new_queue(self, urgent: bool = False) -> Queue:
         """A stream of its own."""
         with self.handle:
-            made = Queue(self._order, own=True)
+            made = Queue(self._order, own=True, urgent=urgent)
             self.has_further_queues = True
             self.note_allocation()  # Views before it were not noted
         with self._order.lock:

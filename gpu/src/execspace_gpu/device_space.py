@@ -20,6 +20,7 @@ from .devices import ERRORS, name_of
 from .forks import remember_space
 from .kind import GpuKind
 from .program import Program
+from .queue import Queue
 
 _POOLS = ("cupy", "async")
 
@@ -62,13 +63,16 @@ class DeviceSpace(GpuKind):
         self.name = self.short if number == 0 else f"{self.short}:{number}"
         if parent is None:
             self.device = GpuDevice(number, self.short, self.title, self._pool())
-            self.queue = self.device.default
+            self._take(self.device.default)
         else:
             self.device = parent.device
-            self.queue = self.device.new_queue()
-        self.stream, self.stream_object = self.queue.stream, self.queue.stream_object
+            self._take(self.device.new_queue())
         self.fills: dict[Any, Any] = {}  # type of a View -> plan that fills it
         self.blocking = bool(config.get_bool(self.variable("BLOCKING")))
+
+    def _take(self, queue: Queue) -> None:
+        """Work on a queue from now on."""
+        self.queue, self.stream, self.stream_object = queue, queue.stream, queue.stream_object
 
     def _pool(self) -> Callable[[int], Any]:
         """Where memory of the device is from: CuPy's allocator, or the driver's pool."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -52,3 +53,18 @@ def describe_devices(runtime: Any, count: int) -> str:
     """The devices of a machine in words."""
     name = runtime.getDeviceProperties(0)["name"].decode()
     return f"{name} and {count - 1} more" if count > 1 else str(name)
+
+
+def visible_devices(*variables: str) -> Sequence[str]:
+    """Numbers of the devices among which ranks of a host are divided, as `SpaceEntry` asks.
+
+    None where the process sees but one, and one of these variables of the platform is set, which
+    hides devices: then the launcher may have divided them already, and what the other ranks see
+    cannot be known.
+    """
+    from cupy_backends.cuda.api import runtime
+
+    count = int(runtime.getDeviceCount())
+    if count == 1 and any(name in os.environ for name in variables):
+        return ()
+    return tuple(map(str, range(count)))

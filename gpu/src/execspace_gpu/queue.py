@@ -53,6 +53,8 @@ class Queue:
         Of the device.
     own : bool
         A stream that waits for no other one, not the legacy default stream.
+    urgent : bool
+        Its launches get free multiprocessors before those of others.
 
     Attributes
     ----------
@@ -62,9 +64,13 @@ class Queue:
         Kernels that were launched since the stream was last waited for.
     """
 
-    def __init__(self, order: Order, own: bool) -> None:
+    def __init__(self, order: Order, own: bool, urgent: bool = False) -> None:
         self._order = order
-        stream = cupy.cuda.Stream(non_blocking=True) if own else cupy.cuda.Stream.null
+        stream = cupy.cuda.Stream.null
+        if own:
+            # Of more than a device has, drivers take the highest.
+            options = {"priority": -5} if urgent else {}
+            stream = cupy.cuda.Stream(non_blocking=True, **options)
         self.stream_object: Any = stream
         self.stream = int(stream.ptr)
         self.recent: dict[str, None] = {}

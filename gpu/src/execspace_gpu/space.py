@@ -102,6 +102,19 @@ class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
         except ERRORS as error:
             raise self.fault("A new instance", error) from error
 
+    def urgent_instance(self) -> GpuExecutionSpace:
+        """An instance whose launches get free multiprocessors before those of others.
+
+        For short work, such as messages, that runs beside long launches: a stream of the highest
+        priority. Otherwise as `instance`.
+        """
+        made = self.instance()
+        try:
+            made._take(self.device.new_queue(urgent=True))
+        except ERRORS as error:
+            raise self.fault("A new instance", error) from error
+        return made
+
     # -- graphs -----------------------------------------------------------------------------------
 
     def can_replay(self, plan: Plan) -> bool:

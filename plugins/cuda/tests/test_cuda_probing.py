@@ -11,7 +11,7 @@ import pytest
 
 import execspace as es
 from execspace_cuda import probing
-from execspace_cuda.plugin import execspace_health_checks
+from execspace_cuda.plugin import execspace_health_checks, execspace_register_spaces
 
 
 class RuntimeFault(Exception):
@@ -137,6 +137,39 @@ def test_a_cupy_that_cannot_be_imported(monkeypatch):
     assert re.search(
         r"CuPy cannot be imported \(.*cupy_backends.*\); reinstall it: pip", found.reason
     )
+
+
+# -- ranks of a host ------------------------------------------------------------------------------
+
+HIDING = ("CUDA_VISIBLE_DEVICES",)
+
+
+@pytest.fixture
+def devices(monkeypatch):
+    """``devices(runtime)``: among which ranks of a host are divided on that machine."""
+    for variable in HIDING:
+        monkeypatch.delenv(variable, raising=False)
+
+    def ask(runtime):
+        monkeypatch.setitem(sys.modules, "cupy_backends.cuda.api", SimpleNamespace(runtime=runtime))
+        (entry,) = execspace_register_spaces()
+        return entry.devices()
+
+    return ask
+
+
+def test_ranks_are_divided_among_all_devices_that_are_seen(devices):
+    assert devices(Runtime(H200, H200, H200)) == ("0", "1", "2")
+    assert devices(Runtime(H200)) == ("0",)
+
+
+@pytest.mark.parametrize("variable", HIDING)
+def test_one_device_that_is_seen_because_others_are_hidden_may_be_the_rank_s_own(
+    devices, monkeypatch, variable
+):
+    monkeypatch.setenv(variable, "3")
+    assert devices(Runtime(H200)) == ()
+    assert devices(Runtime(H200, H200)) == ("0", "1")
 
 
 # -- this machine ---------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
 import execspace as es
 from execspace_hip import probing
-from execspace_hip.plugin import execspace_health_checks
+from execspace_hip.plugin import execspace_health_checks, execspace_register_spaces
 
 
 class RuntimeFault(Exception):
@@ -155,3 +156,36 @@ def test_doctor_says_what_was_tested_and_what_never_was():
     for words in ("compiled for", "executed on the host", "executed on NVIDIA through a shim"):
         assert words in told.reason
     assert "runs on AMD" not in told.reason
+
+
+# -- ranks of a host ------------------------------------------------------------------------------
+
+HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+@pytest.fixture
+def devices(monkeypatch):
+    """``devices(runtime)``: among which ranks of a host are divided on that machine."""
+    for variable in HIDING:
+        monkeypatch.delenv(variable, raising=False)
+
+    def ask(runtime):
+        monkeypatch.setitem(sys.modules, "cupy_backends.cuda.api", SimpleNamespace(runtime=runtime))
+        (entry,) = execspace_register_spaces()
+        return entry.devices()
+
+    return ask
+
+
+def test_ranks_are_divided_among_all_devices_that_are_seen(devices):
+    assert devices(Runtime("gfx942", "gfx942", "gfx942")) == ("0", "1", "2")
+    assert devices(Runtime("gfx942")) == ("0",)
+
+
+@pytest.mark.parametrize("variable", HIDING)
+def test_one_device_that_is_seen_because_others_are_hidden_may_be_the_rank_s_own(
+    devices, monkeypatch, variable
+):
+    monkeypatch.setenv(variable, "3")
+    assert devices(Runtime("gfx942")) == ()
+    assert devices(Runtime("gfx942", "gfx942")) == ("0", "1")

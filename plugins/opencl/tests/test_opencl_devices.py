@@ -18,7 +18,7 @@ import pyopencl as cl
 
 from execspace_opencl import devices
 from execspace_opencl.drivers import loader
-from execspace_opencl.plugin import probe
+from execspace_opencl.plugin import execspace_register_spaces, probe
 
 CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
 
@@ -109,6 +109,49 @@ def test_devices_without_float64_are_passed_over_or_refused(machine):
     machine(Platform("A", device("small", GPU, False), OldDevice()))
     assert not probe().usable
     assert "no device has float64 (cl_khr_fp64): 0.0 small (A), 0.1 old (A)" in probe().reason
+
+
+@pytest.fixture
+def nothing_hidden(monkeypatch):
+    for variable in devices._HIDING:
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_ranks_of_a_host_are_divided_among_gpus_of_one_platform(machine, nothing_hidden):
+    """A GPU may be in several platforms, and a processor has room for all ranks."""
+    default = GPU | cl.device_type.DEFAULT
+    machine(
+        Platform("A", device("cpu")),
+        Platform("B", device("c", CPU), device("g0", default), device("old", GPU, False),
+                 device("g1", GPU)),
+        Platform("C", device("g0", GPU), device("g1", GPU)),
+    )  # fmt: skip
+    assert devices.peers() == ("1.1", "1.3")
+    assert devices.choose(None).place == "1.1"
+    (entry,) = execspace_register_spaces()
+    assert entry.devices() == ("1.1", "1.3")
+
+
+def test_of_accelerators_too(machine, nothing_hidden):
+    kind = cl.device_type.ACCELERATOR
+    machine(Platform("A", device("a0", kind), device("a1", kind), device("cpu")))
+    assert devices.peers() == ("0.0", "0.1")
+
+
+def test_ranks_of_a_host_are_not_divided_among_processors(machine):
+    machine(Platform("A", device("socket 0"), device("socket 1")))
+    assert devices.peers() == ()
+
+
+def test_one_gpu_that_is_seen_because_others_are_hidden_may_be_the_rank_s_own(
+    machine, nothing_hidden, monkeypatch
+):
+    machine(Platform("A", device("g", GPU)))
+    assert devices.peers() == ("0.0",)
+    for variable in devices._HIDING:
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "2")
+            assert devices.peers() == ()
 
 
 def test_out_of_memory_and_other_driver_errors_are_told_apart():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .dataclass import dataclass
 from .errors import ConfigError
+from .local_ranks import LocalRank, from_launcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,8 +75,16 @@ VARIABLES = {
         Variable(
             "NUM_THREADS",
             None,
-            "threads of host-parallel spaces, at most 1024; default: usable cores",
+            "threads of host-parallel spaces, at most 1024; default: usable cores, which the ranks "
+            "of a host share if their launcher has bound none of them",
         ),
+        Variable(
+            "LOCAL_RANK",
+            None,
+            "number of this process among the ranks of its host, from 0, which chooses the device "
+            "of a space that is chosen without one; default: as the launcher says",
+        ),
+        Variable("LOCAL_SIZE", None, "how many ranks this host has; default: as the launcher says"),
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
         Variable(
@@ -126,26 +135,71 @@ def get_int(name: str) -> int | None:
     return number
 
 
+def local_rank() -> LocalRank | None:
+    """Which rank of its host this process is, None if nobody says so.
+
+    EXECSPACE_LOCAL_RANK, else the launcher's environment. EXECSPACE_LOCAL_SIZE says how many there
+    are; the launcher's size goes with the launcher's number only.
+
+    Raises
+    ------
+    ConfigError
+        If one of the two is no such number, or they do not fit together.
+    """
+    said, size = get("LOCAL_RANK"), get_int("LOCAL_SIZE")
+    if said is None or not said.strip():
+        found = from_launcher()
+        if found is None or size is None:
+            return found
+        number, whose = found.number, "its launcher says"
+    else:
+        text = said.strip()
+        if not (text.isascii() and text.isdecimal()):
+            raise ConfigError(
+                f"EXECSPACE_LOCAL_RANK={said!r} is not the number of a rank; expected a whole "
+                f"number of 0 or more."
+            )
+        number, whose = int(text), "EXECSPACE_LOCAL_RANK says"
+    if size is not None and size <= number:
+        raise ConfigError(
+            f"EXECSPACE_LOCAL_SIZE={size} ranks of this host are too few: {whose} that this "
+            f"process is number {number}, and numbers begin with 0. Give as many as there are, or "
+            f"unset it."
+        )
+    return LocalRank(number, size)
+
+
 MOST_THREADS = 1024  # more than any host has; runtimes end the process where they get too few
 
 
 def thread_count() -> int:
     """Threads of a host-parallel space: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the
-    usable cores; ConfigError for what is not a number of threads, or more than `MOST_THREADS`."""
+    usable cores, which ranks of a host share that are not bound to any of them; ConfigError for
+    what is not a number of threads, or more than `MOST_THREADS`."""
     name, number = "EXECSPACE_NUM_THREADS", get_int("NUM_THREADS")
     if number is None:
         name, openmp = "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "")
         first = openmp.partition(",")[0].strip()  # of a list, one number for each nested level
         number = int(first) if first.isdecimal() and int(first) else None
     if number is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        return min(cores or 1, MOST_THREADS)
+        return min(_share_of_cores(), MOST_THREADS)
     if number > MOST_THREADS:
         raise ConfigError(
             f"{name}={number} is more than {MOST_THREADS} threads; give about as many as there "
             f"are cores."
         )
     return number
+
+
+def _share_of_cores() -> int:
+    """Cores for this process, at least one."""
+    all_cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else all_cores
+    rank = local_rank()
+    if rank is None or rank.size is None or cores < all_cores:
+        return cores  # fewer than there are: whoever bound this process has divided them
+    whole, rest = divmod(cores, rank.size)
+    return max(whole + (rank.number < rest), 1)
 
 
 LEAST_STACK = 1 << 19  # bytes: private arrays, partial results, and the frames of a kernel
@@ -191,7 +245,7 @@ def get_list(name: str) -> list[str] | None:
     return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
 
 
-CHECKS = ("portable",)
+CHECKS = ("portable", "comm")
 _kept_checks: frozenset[str] | None = None
 
 

@@ -18,9 +18,11 @@ import numpy as np
 from ..base import config
 from ..base.dataclass import dataclass
 from ..base.errors import ExecspaceError
+from ..base.local_ranks import LocalRank
 from ..base.version import __version__
 from ..contract import hookspecs
 from ..contract.entries import API_VERSION
+from ..plugins.rank_devices import Choice, choice_among
 from . import contained
 
 TIMEOUT = 60.0
@@ -34,7 +36,8 @@ class SurveyError(ExecspaceError):
 class Survey:
     """What was found; the records are documented in docs/cli.md.
 
-    `environment` are the settings with which further jobs must run to load the same plugins.
+    `environment` are the settings with which further jobs must run to load the same plugins, and
+    `rank` says which of several ranks of this host the process is.
     """
 
     plugins: list[dict[str, Any]] = field(default_factory=list)
@@ -42,6 +45,7 @@ class Survey:
     settings: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    rank: LocalRank | None = None
 
     @property
     def failed(self) -> list[dict[str, Any]]:
@@ -83,9 +87,11 @@ def look(timeout: float) -> Survey:
     SurveyError
         If the process fails and no plugin is to blame.
     ConfigError
-        If EXECSPACE_CHECK names a check that does not exist: no space would start.
+        If EXECSPACE_CHECK names a check that does not exist, or EXECSPACE_LOCAL_RANK or
+        EXECSPACE_LOCAL_SIZE is not valid: no space would start.
     """
     config.checks()
+    rank = config.local_rank()
     points = {point.name: point for point in metadata.entry_points(group=hookspecs.GROUP)}
     # Failures are to be reported, not raised; tools are attached by programs, not here.
     settings = {"EXECSPACE_STRICT": "0", "EXECSPACE_TOOLS": ""}
@@ -110,7 +116,7 @@ def look(timeout: float) -> Survey:
             wanted = config.get_list("PLUGINS")
             rest = [name for name in (points if wanted is None else wanted) if name not in blamed]
             settings["EXECSPACE_PLUGINS"] = ",".join(rest)
-    found = Survey(environment=settings)
+    found = Survey(environment=settings, rank=None if rank is None or rank.is_alone else rank)
     found.plugins = outcome.last("loaded", "plugins")
     found.plugins += [_blamed(points[name], text) for name, text in blamed.items()]
     found.plugins.sort(key=lambda plugin: str(plugin["name"]))
@@ -122,6 +128,9 @@ def look(timeout: float) -> Survey:
             row["reason"] = unprobed[row["name"]]
         found.spaces.append(row)
     _check_tools(found)
+    warning = _chosen(found)[0].warning
+    if warning:
+        found.warnings.append(warning)
     return found
 
 
@@ -167,31 +176,44 @@ def default_space(found: Survey) -> dict[str, Any]:
 
     By the answers of the probes; no space is started. The name is None if there is none.
     """
-    usable = {row["name"] for row in found.spaces if row["usable"]}
+    choice, why = _chosen(found)
+    return {"name": choice.name or None, "why": why}
+
+
+def _chosen(found: Survey) -> tuple[Choice, str]:
+    """What a program gets that names no space, and why; a name of no letters if there is none."""
+    usable = {row["name"]: row for row in found.spaces if row["usable"]}
     names = config.get_list("DEFAULT")
     if names:
         text = f"EXECSPACE_DEFAULT={','.join(names)}"
         for position, name in enumerate(names):
             if name.partition(":")[0] in usable:
                 passed = f"; not usable: {', '.join(names[:position])}" if position else ""
-                return {"name": name, "why": f"{text}{passed}"}
-        return {"name": None, "why": f"{text} names no usable space"}
+                if ":" in name:
+                    return Choice(name), f"{text}{passed}"
+                choice, rank = _for_rank(usable[name], found.rank)
+                return choice, f"{text}{rank}{passed}"
+        return Choice(""), f"{text} names no usable space"
     passed_over: list[str] = []
     for row in found.spaces:
         if row["priority"] < 0:
             continue
         if row["usable"]:
             better = f"; not usable: {', '.join(passed_over)}" if passed_over else ""
-            return {
-                "name": row["name"],
-                "why": f"the highest priority ({row['priority']}) of all usable spaces{better}",
-            }
+            choice, rank = _for_rank(row, found.rank)
+            why = f"the highest priority ({row['priority']}) of all usable spaces{rank}{better}"
+            return choice, why
         passed_over.append(row["name"])
-    return {
-        "name": None,
-        "why": "no usable space is installed; in a checkout, "
-        "pip install -e compiler -e plugins/serial",
-    }
+    return Choice(""), (
+        "no usable space is installed; in a checkout, pip install -e compiler -e plugins/serial"
+    )
+
+
+def _for_rank(row: dict[str, Any], rank: LocalRank | None) -> tuple[Choice, str]:
+    """What a rank takes of a space, and a remark on that."""
+    if rank is None:
+        return Choice(row["name"]), ""
+    return choice_among(row["name"], row["devices"], rank), f", for {rank}"
 
 
 def versions() -> dict[str, Any]:

@@ -19,13 +19,14 @@ import numpy as np
 from execspace.base import config
 from execspace.base.errors import ExecspaceError, LaunchError, PluginWarning
 from execspace.contract.dtypes import float32, float64, int64
-from execspace.contract.entries import Probe
+from execspace.contract.entries import Probe, SpaceEntry
 from execspace.contract.space import ReportsThreads
 from execspace.kernels.kernel import kernel
 from execspace.launch.parallel import parallel_for
 from execspace.launch.parallel_reduce import parallel_reduce, parallel_scan
 from execspace.plugins import registry as plugins
 from execspace.plugins.probing import described
+from execspace.plugins.rank_devices import devices_of
 from execspace.plugins.selection import space as space_named
 from execspace.policies.range import RangePolicy
 from execspace.views.deep_copy import deep_copy
@@ -90,6 +91,7 @@ def survey(report: Report, *unprobed: str) -> None:
         report("probing", space=entry.name)
         answer = Probe(False) if entry.name in unprobed else plugins.probe(entry)
         owner = found.owner("spaces", entry.name)
+        devices, trouble = _devices(entry) if answer.usable else ([], "")
         report(
             "space",
             name=entry.name,
@@ -99,11 +101,23 @@ def survey(report: Report, *unprobed: str) -> None:
             version=owner.version,
             api_version=list(entry.api_version),
             priority=int(entry.priority),
-            reason=str(answer.reason),
+            reason=trouble or str(answer.reason),
+            devices=devices,
             summary=entry.summary,
             plugin=owner.name,
         )
     report("end")
+
+
+def _devices(entry: SpaceEntry) -> tuple[list[str], str]:
+    """Among which devices ranks of this host are divided, if there are any, or why not."""
+    rank = config.local_rank()
+    if rank is None or rank.is_alone:
+        return [], ""
+    try:
+        return list(devices_of(entry)), ""
+    except ExecspaceError as failure:
+        return [], str(failure)
 
 
 def examine(report: Report, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.dataclass import dataclass
@@ -69,6 +69,10 @@ class SpaceEntry:
         ``target(name) -> ExecutionSpace | None``: a space that compiles for a kind of device and
         launches nothing, so that no such device is needed; None for a name that it does not know.
         For ``explain(target="gfx942")``. May raise `SpaceUnavailableError` for want of a compiler.
+    devices : callable
+        ``devices() -> sequence of str``: what may follow "name:", for each device among which
+        ranks of a host are divided, first that of the name alone; none if there is no choice.
+        Called once `probe` has said "usable", and only under a launcher of several ranks.
     """
 
     name: str
@@ -79,6 +83,7 @@ class SpaceEntry:
     summary: str = ""
     claims: Callable[[Any], str | None] = lambda source: None
     target: Callable[[str], ExecutionSpace | None] = lambda name: None
+    devices: Callable[[], Sequence[str]] = lambda: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from .captures import captured_paths, function_of, lookup
 from .exec_source import keep, text_of
 
 ANCHOR = "_anchor"  # attribute of a kernel: its function, under a name that leads to the kernel
+# Ray and joblib have copies of cloudpickle, each with a registry of its own.
+CLOUDPICKLES = "cloudpickle", "ray.cloudpickle", "joblib.externals.cloudpickle"
 
 
 def anchor_of(fn: FunctionType) -> FunctionType:
@@ -113,8 +115,10 @@ def _importable(fn: FunctionType) -> bool:
 
 
 def _by_value(module: str) -> bool:
-    """Whether the user told cloudpickle to take a module, or a package around it, by value."""
-    cloudpickle = sys.modules.get("cloudpickle")
-    chosen: set[str] = set() if cloudpickle is None else cloudpickle.list_registry_pickle_by_value()
+    """Whether the user told a cloudpickle to take a module, or a package around it, by value."""
+    chosen: set[str] = set()
+    for name in CLOUDPICKLES:
+        if (cloudpickle := sys.modules.get(name)) is not None:
+            chosen |= cloudpickle.list_registry_pickle_by_value()
     parts = module.split(".")
     return any(".".join(parts[:n]) in chosen for n in range(1, len(parts) + 1))

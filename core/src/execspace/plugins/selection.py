@@ -1,7 +1,8 @@
 """Which space is meant: argument > `use_space` > EXECSPACE_DEFAULT > priority.
 
 A space that the user names and that cannot be used raises. An automatic choice passes over
-unusable spaces and remembers why; `es.spaces()` shows it.
+unusable spaces and remembers why; `es.spaces()` shows it. Of a space that the environment or
+priority chooses without its device, each rank of a host takes one of its own (rank_devices.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..base.errors import (
     UnknownSpaceError,
 )
 from ..base.forks import forks_wait
+from ..base.frames import program_level
 from ..base.interrupts import held
 from ..base.locks import new_rlock
 from ..contract.entries import Probe, SpaceEntry
@@ -33,6 +35,7 @@ from ..events.launches import MADE
 from . import registry as plugins
 from . import started
 from .probing import described, is_late, is_of_program
+from .rank_devices import choice_for
 from .space_list import SpaceInfo, SpaceList
 
 __all__ = [
@@ -276,11 +279,27 @@ def _from_environment() -> ExecutionSpace | None:
     failures: list[SpaceError] = []
     for name in names:
         try:
-            return space(name)
+            return space(name) if ":" in name else _space_for_rank(name)
         except SpaceError as failure:
             failures.append(failure)
     reasons = " ".join(str(f) for f in failures)
     raise type(failures[0])(f"EXECSPACE_DEFAULT={','.join(names)}: {reasons}")
+
+
+def _space_for_rank(name: str) -> ExecutionSpace:
+    """The space of a name without a device; under a launcher, that of this rank's device."""
+    entry = plugins.find_space(name)
+    if entry is None or not plugins.probe(entry).usable:
+        return space(name)  # which raises
+    try:
+        choice = choice_for(entry)
+        found = space(choice.name)
+    except (SpaceError, PluginError) as failure:
+        _failures.setdefault(name, str(failure))  # `es.spaces()` has one row for all devices
+        raise
+    if choice.warning:
+        warnings.warn(choice.warning, stacklevel=program_level())
+    return found
 
 
 def _by_priority() -> ExecutionSpace:
@@ -288,7 +307,7 @@ def _by_priority() -> ExecutionSpace:
     for row in _rows():  # probes none that is worse than the one it takes
         if row.usable and row.priority >= 0:
             try:
-                return space(row.name)
+                return _space_for_rank(row.name)
             except (SpaceError, PluginError) as failure:
                 reasons.append(str(failure))
                 warnings.warn(

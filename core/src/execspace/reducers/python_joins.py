@@ -1,15 +1,18 @@
-"""What reducers join, in plain Python: for kernels that are called directly with a `TeamMember`."""
+"""What reducers join, in plain Python: for kernels that are called directly with a `TeamMember`,
+and for what several reductions gave."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError
+from ..base.subclasses import fields_of
 from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
 from ..contract.dtypes import as_dtype
 from .base import Reducer, as_reducer, flattened, with_classes
@@ -60,6 +63,96 @@ def total_of(who: str, reducer: Any) -> Total:
     if getattr(found, "accuracy", "normal") == "high":
         return _Accurate(who, found)
     return _Numbers(who, found)
+
+
+def joined(reducer: Any, results: Sequence[Any]) -> Any:
+    """What reductions over parts of a range come to, joined in the order of the parts.
+
+    Parameters
+    ----------
+    reducer : Reducer, class, name, or tuple of them
+        Of all of them.
+    results : sequence
+        What `parallel_reduce` gave for each part with `without_final(reducer)`, at least one.
+
+    Returns
+    -------
+    number, tuple or numpy.ndarray
+        As `parallel_reduce` would give for the whole range, but for the order of rounding.
+    """
+    found = as_reducer(reducer)
+    if isinstance(found, tuple):
+        parts = zip(found, zip(*results, strict=True), strict=True)
+        return tuple(joined(one, values) for one, values in parts)
+    if found.shape is not None:
+        return _joined_arrays(found, results)
+    total = total_of("joined", found)
+    for result in results:
+        for contribution in _contributions(found, result):
+            total.add(_sized(contribution))
+    return _plain(total.result())
+
+
+def without_final(reducer: Any) -> Any:
+    """A reducer that joins alike and leaves out the last step, `final`."""
+    found = as_reducer(reducer)
+    if isinstance(found, tuple):
+        return tuple(map(without_final, found))
+    if not found.has("final"):
+        return found
+    kind = type(found)
+    made = copy(found)
+    made.__class__ = type(kind.__name__, (kind,), {"final": None, "__module__": kind.__module__})
+    return made
+
+
+def _contributions(reducer: Any, result: Any) -> Iterator[Any]:
+    """What a kernel would return so that the reduction comes to a result."""
+    kind = reducer.kind
+    if kind == "minmax":
+        yield from result
+    elif kind in ("minmaxloc", "minmaxfirstlastloc"):
+        yield result[0], result[2]
+        yield result[1], result[3]
+    elif kind in ("firstloc", "lastloc"):
+        yield True, result
+    elif kind == "stdispartitioned":
+        yield True, result[0]
+        yield False, result[1]
+    elif kind == "stdpartitionpoint":
+        yield False, result
+    else:
+        yield result
+
+
+def _sized(value: Any) -> Any:
+    """Python's integers beyond int64 as the uint64 that they were."""
+    if isinstance(value, tuple):
+        items = map(_sized, value)
+        return type(value)(*items) if fields_of(value) else tuple(items)
+    return np.uint64(value) if type(value) is int and value >= 2**63 else value
+
+
+def _joined_arrays(reducer: Reducer, results: Sequence[Any]) -> Any:
+    total = np.array(results[0])
+    at_once = _JOINS.get(reducer.kind)
+    scope = None if at_once else reducer.scope("join")
+    for result in results[1:]:
+        with np.errstate(all="ignore"):
+            if at_once is not None:
+                total = at_once[0](total, result).astype(total.dtype)
+            elif scope is not None:
+                for at in np.ndindex(total.shape):
+                    total[at] = scope.fn(*scope.bound.values(), total[at], result[at])
+    return total
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, also in tuples."""
+    if isinstance(value, tuple):
+        items = map(_plain, value)
+        return type(value)(*items) if fields_of(value) else tuple(items)
+    return value.item() if isinstance(value, np.generic) and value.dtype.fields is None else value
 
 
 def _type_of(value: Any) -> ScalarType | None:

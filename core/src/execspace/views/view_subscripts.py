@@ -13,6 +13,7 @@ from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
+from ..contract.dtypes import as_dtype
 from .static import static
 from .view_keys import ALL, MAX_RANK, All, example_name, numpy_has, part_text, trimmed
 from .view_parts import ViewParts, type_of
@@ -321,6 +322,61 @@ class Subscripts(ViewParts):
         pairs = zip(extents, parts, strict=True)
         fixed = trimmed([n if isinstance(part, static) else None for n, part in pairs])
         return self._reshaped(extents, steps, self.layout, fixed)
+
+    def view(self, dtype: Any) -> Any:
+        """The same memory as elements of another dtype, as `numpy.ndarray.view` has it.
+
+        Parameters
+        ----------
+        dtype : dtype-like
+            Bits are taken as they are; nothing is converted. If its elements have another size, the
+            last dimension must have stride 1, and its extent changes.
+
+        Returns
+        -------
+        View
+            Of the same memory, read-only if this one is.
+
+        Raises
+        ------
+        DTypeError
+            If there is no such dtype.
+        ViewError
+            If bytes of rows, their distances or their address do not divide into such elements, or
+            the layout is one of one's own.
+
+        Examples
+        --------
+        >>> import execspace as es
+        >>> es.zeros(8, es.uint8, space="serial").view(es.float32).shape
+        (2,)
+        """
+        kind = as_dtype(dtype)
+        self._require_strides("view of another dtype")
+        old, new = self.dtype.itemsize, kind.itemsize
+        extents, steps = self.shape, self.strides
+        if old != new:
+            row = extents[-1] * old if extents else 0
+            gaps = [step * old for step in steps[:-1]]
+            follow = extents and (steps[-1] == 1 or extents[-1] <= 1)
+            if not follow or row % new or any(gap % new for gap in gaps):
+                raise ViewError(
+                    f"View '{self.label}' of shape {extents} and strides {steps} with elements of "
+                    f"{old} bytes cannot be seen as elements of {new} bytes, {kind}; expected a "
+                    f"last dimension of stride 1 whose rows, {row} bytes, are whole elements."
+                )
+            extents = (*extents[:-1], row // new)
+            steps = (*(gap // new for gap in gaps), 1)
+        if self.data_ptr % kind.alignment:
+            raise ViewError(
+                f"View '{self.label}' begins at {self.data_ptr:#x}, where no {kind} is aligned; "
+                f"expected a multiple of {kind.alignment}."
+            )
+        return self._over(
+            self.allocation, self.data_ptr, kind, extents, steps,
+            _layout.classify(extents, steps, prefer=self.layout), self.is_readonly, self.space,
+            None, (), self.traits,
+        )  # fmt: skip
 
     def _extents_for(self, shape: Any) -> tuple[int, ...]:
         """Extents of as many elements as there are, with what stands for -1 filled in."""

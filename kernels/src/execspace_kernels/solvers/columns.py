@@ -14,6 +14,7 @@ import numpy as np
 
 import execspace as es
 
+from .ranks import Ranks
 from .solution import CONVERGED, NOT_FINITE, RUNNING
 
 __all__ = ["Columns", "State", "Vector", "noted", "product", "size_of"]
@@ -31,12 +32,19 @@ class Vector(NamedTuple):
 
 
 class Columns:
-    """What all vectors of a solver have in common, and how they are gone through."""
+    """What all vectors of a solver have in common, and how they are gone through.
 
-    def __init__(self, n: int, k: int | None, dtype: Any, space: es.ExecutionSpace) -> None:
+    With `ranks`, vectors have some rows of those of all processes, and sums are of all rows.
+    """
+
+    def __init__(
+        self, n: int, k: int | None, dtype: Any, space: es.ExecutionSpace,
+        ranks: Ranks | None = None,
+    ) -> None:  # fmt: skip
         self.n, self.k, self.dtype, self.space = n, 1 if k is None else k, np.dtype(dtype), space
-        self.alone = k is None
-        narrow = not space.capabilities.float64
+        self.alone, self.ranks = k is None, ranks
+        self.all_rows = n if ranks is None else ranks.rows
+        narrow = not space.capabilities.float64 if ranks is None else ranks.is_narrow
         self.real = np.dtype(np.float32 if narrow else np.float64)
         whole = np.complex64 if narrow else np.complex128
         self.scalar = np.dtype(whole) if self.dtype.kind == "c" else self.real
@@ -66,12 +74,22 @@ class Columns:
         """Launch `one(i, ...)` over rows, or `many(i, j, ...)`."""
         es.parallel_for(self._cells, one if self.single else many, *args, label=label)
 
-    def sum(self, one: Kernel, many: Kernel, *args: Any, out: es.View, label: str) -> None:
-        """Add what `one(i, ...)` returns, or what `many(i, sums, ...)` adds to `sums[j]`."""
+    def sum(
+        self, one: Kernel, many: Kernel, *args: Any, out: es.View, label: str, join: bool = True
+    ) -> None:
+        """Add what `one(i, ...)` returns, or what `many(i, sums, ...)` adds to `sums[j]`; without
+        `join` of the rows here alone."""
         reducer = es.Sum(dtype=out.dtype) if self.single else es.Sum(shape=self.k, dtype=out.dtype)
         to = es.subview(out, 0) if self.single else out
         kernel = one if self.single else many
         es.parallel_reduce(self._rows, kernel, *args, reducer=reducer, out=to, label=label)
+        if join:
+            self.join(out, es.Sum)
+
+    def join(self, view: es.View, reducer: Any) -> None:
+        """Make what was found of the rows here that of all ranks, if there are several."""
+        if self.ranks is not None:
+            self.ranks.join(view, reducer)
 
     def sums(self, one: Kernel, many: Kernel, *args: Any, out: es.View, label: str) -> None:
         """The same of two numbers: `out` is of shape (2, k), `sums[0, j]` and `sums[1, j]`."""
@@ -82,6 +100,7 @@ class Columns:
         else:
             reducer = es.Sum(shape=(2, self.k), dtype=out.dtype)
             es.parallel_reduce(self._rows, many, *args, reducer=reducer, out=out, label=label)
+        self.join(out, es.Sum)
 
     def greatest(self, one: Kernel, many: Kernel, *args: Any, out: es.View, label: str) -> None:
         """The greatest of what `one(i, ...)` returns, or `many(i, found, ...)` keeps."""
@@ -89,6 +108,7 @@ class Columns:
         to = es.subview(out, 0) if self.single else out
         kernel = one if self.single else many
         es.parallel_reduce(self._rows, kernel, *args, reducer=reducer, out=to, label=label)
+        self.join(out, es.Max)
 
     def numbers(self, kernel: Kernel, *args: Any, label: str) -> None:
         """Launch a kernel over columns."""

@@ -19,6 +19,7 @@ from .conjugate import ConjugateGradients
 from .method import Callback, Method
 from .operators import as_operand, operator_of, views_of
 from .polynomial import ChebyshevIteration, checked_bounds
+from .ranks import ranks_of
 from .residuals import MinimalResiduals
 from .solution import CONVERGED, FALSE, REASONS, RUNNING, STOPPED, Solution
 from .stabilized import StabilizedGradients
@@ -68,6 +69,11 @@ class Handle:
         if self.dtype.kind not in "fc":
             self.dtype = np.result_type(self.dtype, np.float64)
         self._algorithm, self._options = algorithm, options
+        self._ranks = ranks_of(A, M, method, n, space)
+        if self._ranks is not None:
+            self._ranks.check_same(
+                method=method, columns=b.shape[1:], dtype=self.dtype, M=M is not None, **options
+            )
         self._turn, self._is_busy = RLock(), False
         self._make()
 
@@ -75,8 +81,8 @@ class Handle:
         columns = self.shape[1] if len(self.shape) == 2 and self.method != "gmres" else None
         with es.use_space(self.space):
             self._solver = METHODS[self.method](
-                Columns(self.shape[0], columns, self.dtype, self.space), self._A, self._M,
-                self._algorithm, **self._options,
+                Columns(self.shape[0], columns, self.dtype, self.space, self._ranks), self._A,
+                self._M, self._algorithm, **self._options,
             )  # fmt: skip
         self._values = self._elements()
 
@@ -156,10 +162,13 @@ class Handle:
         used = [view for view in (right, start) if view is not None]
         es.space_for(*used, *(() if out is None else (as_view(out, f"{what}: out"),)),
                      space=self.space)  # fmt: skip
-        most = min(max(10 * self.shape[0], _LEAST), _MOST)
+        ranks = self._ranks
+        rows = self.shape[0] if ranks is None else ranks.rows
+        most = min(max(10 * rows, _LEAST), _MOST)
         if max_iterations is not None:
             most = count_of(max_iterations, f"{what}: max_iterations", 0)
-        every = 1 if self.space.concurrency <= MANY else _EVERY
+        is_device = self.space.concurrency > MANY if ranks is None else ranks.is_device
+        every = _EVERY if is_device else 1
         if check_every is not None:
             every = count_of(check_every, f"{what}: check_every", 1)
         limits = tuple(_tolerance(t, f"{what}: {n}") for t, n in ((rtol, "rtol"), (atol, "atol")))
@@ -171,6 +180,11 @@ class Handle:
                 f"recorded; call it outside of `with graph:`."
             )
         with self._solving(), es.use_space(self.space):
+            if ranks is not None:
+                ranks.check_same(
+                    rtol=limits[0], atol=limits[1], max_iterations=most, check_every=every,
+                    x0=x0 is not None,
+                )  # fmt: skip
             found = self._found(right, start, limits, most, every, callback, again, out)
         if raise_on_failure and not found.converged:
             raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
@@ -247,9 +261,9 @@ class Handle:
     def _look(self, b: es.View, status: Any, threshold: Any) -> None:
         """Look at b - A x of columns that are done, which the iteration only believes to know."""
         done = np.flatnonzero(status == CONVERGED)
-        if not done.size or not self.shape[0]:
-            return
         solver = self._solver
+        if not done.size or not solver.columns.all_rows:
+            return
         x, q = solver.x.own, solver.q.own
         self._A(x, q)
         least = float(np.sqrt(np.finfo(self.dtype).eps))
@@ -257,15 +271,19 @@ class Handle:
         for j in done:
             right, found = (b, q) if b.rank == 1 else (b[:, j], q[:, j])
             peaks = es.parallel_reduce(every, _peaks, right, found, reducer=(es.Max, es.Max))
-            most = float(max(peaks))
+            most = float(max(self._joined(peaks, es.Max)))
             if most == 0 or most != most:
                 continue
             squares = es.parallel_reduce(
                 every, _squares, right, found, most, reducer=(es.Sum, es.Sum)
             )
-            left, own = (most * float(np.sqrt(s)) for s in squares)
+            left, own = (most * float(np.sqrt(s)) for s in self._joined(squares, es.Sum))
             if not left <= max(_TIMES * threshold[j], least * own):
                 status[j] = FALSE
+
+    def _joined(self, numbers: Any, reducer: Any) -> Any:
+        """What was found of the rows here, for all rows."""
+        return numbers if self._ranks is None else self._ranks.numbers(numbers, reducer)
 
     def _told(self, x: es.View, parts: list[tuple[Any, ...]]) -> Solution:
         status: Any

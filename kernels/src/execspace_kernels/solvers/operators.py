@@ -15,6 +15,7 @@ from ..arguments import MANY, choice
 from ..errors import MatrixError
 from ..sparse import spmv_columns
 from ..sparse.elements import check_numbers
+from .ranks import is_over_ranks
 
 __all__ = [
     "PRODUCTS", "Operator", "as_operand", "chosen_product", "dtype_of", "four_products",
@@ -110,7 +111,8 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
             f"{what} is a {type(A).__name__!r}; expected a sparse matrix, an object with "
             f"apply(x, out=y), or a callable of x and y that writes y."
         )
-    _check_shape(shape, what, n)
+    if not is_over_ranks(A):  # else the rows here are not all of them
+        _check_shape(shape, what, n)
     _check_space(getattr(A, "space", None), what, space)
 
     def call(x: es.View, y: es.View) -> None:

@@ -76,16 +76,19 @@ class Basis:
             label="gmres dots",
         )  # fmt: skip
         es.parallel_for(each, _added, self.parts, self.dots, label="gmres dots, all")
+        self.columns.join(self.dots[:count], es.Sum)
         es.parallel_for(
             league, _subtracted, self.V, self.w, count, self.piece, self.dots, self.parts,
             self.squares, "yes", label="gmres w -= V h, dots",
         )  # fmt: skip
         es.parallel_for(each, _added, self.parts, self.more, label="gmres dots, all")
+        self.columns.join(self.more[:count], es.Sum)
         es.parallel_for(
             league, _subtracted, self.V, self.w, count, self.piece, self.more, self.parts,
             self.squares, "no", label="gmres w -= V h, w.w",
         )  # fmt: skip
         self.columns.numbers(_sum_of, self.squares, self.ww, label="gmres w.w, all")
+        self.columns.join(self.ww, es.Sum)
 
     def _by_dots(self, count: int) -> None:
         space = self.columns.space
@@ -101,9 +104,11 @@ class Basis:
                 dots, added = _dots_of_item, _added
             es.parallel_for(every, dots, self.V, self.w, count, self.piece, self.parts, label=label)
             es.parallel_for(each, added, self.parts, found, label="gmres dots, all")
+            self.columns.join(found[:count], es.Sum)
             self.columns.sum(
-                _less, _less, self.V, self.w, count, found, out=self.ww, label="gmres w -= V h"
-            )
+                _less, _less, self.V, self.w, count, found, out=self.ww, label="gmres w -= V h",
+                join=found is self.more,
+            )  # fmt: skip
 
 
 # -- kernels --------------------------------------------------------------------------------------

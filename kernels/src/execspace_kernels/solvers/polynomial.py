@@ -18,6 +18,7 @@ from .columns import Columns, noted, size_of
 from .conjugate import ConjugateGradients
 from .method import Method
 from .operators import Operator, four_products, row_product
+from .ranks import Ranks
 from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
@@ -127,9 +128,11 @@ def estimated(
     MatrixError
         If one of them is found not to be positive.
     """
-    one = Columns(columns.n, None if columns.alone else 1, columns.dtype, columns.space)
+    ranks = columns.ranks
+    one = Columns(columns.n, None if columns.alone else 1, columns.dtype, columns.space, ranks)
     cg = ConjugateGradients(one, A, M)
-    random = np.random.default_rng(1).standard_normal(columns.n).astype(columns.dtype)
+    numbers = np.random.default_rng(1 if ranks is None else ranks.seed)
+    random = numbers.standard_normal(columns.n).astype(columns.dtype)
     start = es.array(random if columns.alone else random.reshape(-1, 1), space=columns.space)
     most = _FEW if largest else _STEPS
     cg.state.clear(most)
@@ -144,7 +147,7 @@ def estimated(
         alphas.append(float(cg.alpha.to_numpy()[0]))
         betas.append(float(cg.beta.to_numpy()[0]))
         if len(alphas) % 10 == 0:
-            found = _extremes(alphas, betas)
+            found = _extremes(alphas, betas, ranks)
             if found[0] > _SETTLED * before:
                 break
             before = found[0]
@@ -152,11 +155,11 @@ def estimated(
     if status in (INDEFINITE, INDEFINITE_M):
         raise MatrixError(f"chebyshev: bounds cannot be estimated: {REASONS[status]}.")
     if alphas:
-        found = _extremes(alphas, betas)
+        found = _extremes(alphas, betas, ranks)
     return _BELOW * found[0], _ABOVE * found[1]
 
 
-def _extremes(alphas: list[float], betas: list[float]) -> Bounds:
+def _extremes(alphas: list[float], betas: list[float], ranks: Ranks | None) -> Bounds:
     """The ends of the spectrum of Lanczos's matrix, of the coefficients of conjugate gradients."""
     alpha, beta = np.array(alphas), np.array(betas)
     diagonal = 1 / alpha
@@ -164,6 +167,9 @@ def _extremes(alphas: list[float], betas: list[float]) -> Bounds:
     beside = np.sqrt(beta[:-1]) / alpha[:-1]
     values = np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
     high = float(values[-1])
+    if ranks is not None:  # whose processors may compute eigenvalues with other last digits
+        values = ranks.numbers([values[0], high], es.Max)
+        high = float(values[1])
     return max(float(values[0]), high * 1e-12), high
 
 

@@ -45,7 +45,7 @@ class MinimalResiduals(Method):
         restart: int = 30,
     ) -> None:
         super().__init__(columns, A, M, algorithm)
-        m = self.restart = max(1, min(restart, columns.n))
+        m = self.restart = max(1, min(restart, columns.all_rows))
         space, scalar = columns.space, columns.scalar
         self.basis = Basis(columns, m, self.r, self.rr, self.algorithm)
         if M is not None:
@@ -153,8 +153,10 @@ class MinimalResiduals(Method):
 
 
 # -- kernels --------------------------------------------------------------------------------------
+# Those of scalars are not contracted, so that all ranks find the same.
 
 
+@es.kernel(fma=False)
 def _restarted(
     j: int, rr: Any, g: Any, scale: Any, steps: Any, threshold: Any, status: Any
 ) -> None:
@@ -173,6 +175,7 @@ def _restarted(
             status[0] = CONVERGED
 
 
+@es.kernel(fma=False)
 def _rotated(
     _: int, j: int, least: Any, dots: Any, more: Any, rr: Any, H: Any, cosines: Any, sines: Any,
     g: Any, scale: Any, steps: Any, threshold: Any, status: Any, count: Any, last: Any,
@@ -212,6 +215,7 @@ def _rotated(
             noted(0, np.sqrt(size_of(g[j + 1], g)), threshold, status, count, last, history, back)
 
 
+@es.kernel(fma=False)
 def _solved(_: int, H: Any, g: Any, y: Any, steps: Any) -> None:
     n = steps[0]
     for back in range(n):

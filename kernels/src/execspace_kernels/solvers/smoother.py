@@ -24,6 +24,7 @@ from .operators import (
     views_of,
 )
 from .polynomial import checked_bounds, estimated
+from .ranks import ranks_of
 
 __all__ = ["Chebyshev"]
 
@@ -121,6 +122,16 @@ class Chebyshev:
         """Where it runs, if it was told; else where `r` and A are."""
         return None if self._space is None else es.space_for(space=self._space)
 
+    @property
+    def own_rows(self) -> range | None:
+        """That of A, if it is over ranks and says so."""
+        return getattr(self._A, "own_rows", None)
+
+    @property
+    def join_over_ranks(self) -> Any:
+        """That of A, if it is over ranks; see `cg`."""
+        return getattr(self._A, "join_over_ranks", None)
+
     @in_turns
     def apply(self, r: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """z = p(A) r.
@@ -145,7 +156,7 @@ class Chebyshev:
         Notes
         -----
         Asynchronous where the space is, and can be recorded; the first time without `bounds`
-        blocks.
+        blocks. Of an A over ranks, see `cg`, it is called on all of them.
         """
         source = right_side(r, "Chebyshev: r", self._space)
         own = views_of(self._A)
@@ -168,7 +179,8 @@ class Chebyshev:
         return self.bounds
 
     def _made(self, r: es.View, dtype: Any, space: es.ExecutionSpace) -> _Polynomial:
-        columns = Columns(r.shape[0], None if r.rank == 1 else r.shape[1], dtype, space)
+        ranks = ranks_of(self._A, None, "Chebyshev", r.shape[0], space)
+        columns = Columns(r.shape[0], None if r.rank == 1 else r.shape[1], dtype, space, ranks)
         A = operator_of(self._A, "Chebyshev: A", r.shape[0], space)
         if self.bounds is None:
             with es.use_space(space):

@@ -39,7 +39,7 @@ def cg(
         n x n; read. `A.apply(x, out=y)`, or `A(x, y)`, launches what computes y = A x, for Views
         of the shape of `b`, and returns nothing or y. What it launches is recorded, so it is
         called once for many iterations, and each time if it cannot be recorded. A LinearOperator
-        computes on the host, whose memory the space must have.
+        computes on the host, whose memory the space must have. It may be over ranks, see Notes.
     b : View or array, shape (n,) or (n, k)
         Read. Each column is a system with scalars of its own; one that is done is left as it is.
     x0 : View or array, of the shape of `b`, optional
@@ -79,7 +79,7 @@ def cg(
     ------
     MatrixError
         If `A` or `M` is nothing to multiply with, of another size, or says that it runs on another
-        space; if it returns another vector than y; or an option is wrong.
+        space; if it returns another vector than y; an option is wrong; or ranks do not agree.
     ViewError
         If shapes do not fit, `out` is read-only, or real where the answer is complex.
     ConvergenceError
@@ -96,6 +96,16 @@ def cg(
 
     Beside the matrix an iteration moves 10 elements of vectors a row, without M; a matrix of 27
     entries a row has 41 (in units of 8 bytes).
+
+    An operator is over ranks if it has some rows of a larger one, whose others are those of other
+    processes. It has a method `join_over_ranks(view, reducer)` then, which makes the elements of a
+    View, few numbers in memory of the space or of the host, what those of all processes join to by
+    `es.Sum` or `es.Max`: the same bits on each of them, in order with launches on the space. All of
+    them call the solver with the same options; `b`, `x0`, `out` and the answer are the rows of the
+    process, maybe none, and the rest of the solution is the same on all. `A.shape`, if there is
+    one, is that of all rows; `A.own_rows`, if there is one, is the `range` of those here. `M` is
+    applied to the rows here, and is of their size unless it is over ranks as well. Nothing is
+    recorded.
 
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
 

@@ -103,6 +103,7 @@ class StabilizedGradients(Method):
 
 
 # -- kernels --------------------------------------------------------------------------------------
+# Those of scalars are not contracted, so that all ranks find the same.
 
 
 def _first(j: int, rr: Any, rho: Any, beta: Any, omega: Any) -> None:
@@ -176,6 +177,7 @@ def _dot_many(i: int, sums: Any, x: Any, y: Any, rho: Any) -> None:
         sums[j] += product(x[i, j], y[i, j], rho)
 
 
+@es.kernel(fma=False)
 def _length(j: int, rho: Any, rv: Any, alpha: Any, moving: Any, status: Any) -> None:
     moving[j] = 0
     if status[j] == RUNNING:
@@ -260,6 +262,7 @@ def _pairs_many(i: int, sums: Any, t: Any, s: Any, rho: Any) -> None:
         sums[1, j] += product(t[i, j], s[i, j], rho)
 
 
+@es.kernel(fma=False)
 def _across(j: int, pairs: Any, omega: Any, moving: Any, status: Any) -> None:
     if moving[j] != 0:
         size = pairs[0, j].real
@@ -301,6 +304,7 @@ def _advance_many(
             sums[1, j] += product(shadow[i, j], r[i, j], omega)
 
 
+@es.kernel(fma=False)
 def _ended(
     j: int, ends: Any, rho: Any, alpha: Any, beta: Any, omega: Any, moving: Any, threshold: Any,
     status: Any, count: Any, last: Any, history: Any, back: Any,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from execspace import HealthCheck, SpaceEntry, hookimpl
 from execspace.base import config
 from execspace_gpu.claiming import Protocols
-from execspace_gpu.plugin import declare_blocking, space_entry
+from execspace_gpu.plugin import declare_blocking, space_entry, visible_devices
 
 from .probing import check_compiler, probe
 
@@ -25,8 +26,11 @@ declare_blocking("cuda", "a GPU")
 def execspace_register_spaces() -> Iterable[SpaceEntry]:
     """The `cuda` space; "cuda:1" is the second device that CUDA shows."""
     yield space_entry(
-        "cuda", "execspace_cuda.space:Cuda", PROTOCOLS, probe, priority=30, summary="an NVIDIA GPU"
-    )
+        "cuda", "execspace_cuda.space:Cuda", PROTOCOLS, probe,
+        priority=30,
+        summary="an NVIDIA GPU",
+        devices=partial(visible_devices, "CUDA_VISIBLE_DEVICES"),
+    )  # fmt: skip
 
 
 @hookimpl

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from execspace import HealthCheck, SpaceEntry, hookimpl
 from execspace.base import config
 from execspace_gpu.claiming import Protocols
-from execspace_gpu.plugin import declare_blocking, space_entry
+from execspace_gpu.plugin import declare_blocking, space_entry, visible_devices
 
 from .amdgpu import target
 from .amdgpu.health import check_compiler, check_evidence
 from .probing import probe
 
 PROTOCOLS = Protocols(device=10, managed=None, legacy=0, interface=False)
+
+# What hides GPUs from HIP, from ROCm below it, and from programs written for CUDA.
+_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 declare_blocking("hip", "an AMD GPU")
 config.declare(
@@ -34,6 +38,7 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         priority=25,
         summary="an AMD GPU (never run on one yet)",
         target=target,
+        devices=partial(visible_devices, *_HIDING),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyopencl as cl
@@ -100,6 +101,40 @@ def choose(name: str | None) -> Found:
             f"numbers need; choose another of {known}."
         )
     return found
+
+
+# What hides devices from drivers of GPUs: NVIDIA's, AMD's, Intel's.
+_HIDING = (
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK",
+)  # fmt: skip
+
+
+def peers() -> tuple[str, ...]:
+    """Places of the device that is chosen without a name and of its like, that one first.
+
+    Those are devices of the same platform and kind, for a GPU may be in several platforms. None
+    for a processor, which all processes use anyway, nor where there is one device and the
+    environment hides others: then the launcher of ranks may have divided them already.
+
+    Raises
+    ------
+    SpaceError, SpaceUnavailableError
+    """
+    first = choose(None)
+    gpu = first.device.type & cl.device_type.GPU  # its type may also say that it is the default
+    if first.is_cpu and not gpu:
+        return ()
+    found = [
+        f.place
+        for f in all_devices()
+        if f.platform == first.platform
+        and f.has_float64
+        and f.device.type & cl.device_type.GPU == gpu
+        and (gpu or not f.is_cpu)
+    ]
+    if len(found) == 1 and any(name in os.environ for name in _HIDING):
+        return ()
+    return tuple(found)
 
 
 _NO_DEVICE = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
 from execspace import ExecutionSpace, Probe, SpaceEntry, SpaceError, hookimpl
@@ -43,6 +43,13 @@ def probe() -> Probe:
         return Probe(False, str(error).removeprefix("Space 'opencl': "))
 
 
+def devices() -> Sequence[str]:
+    """Devices among which ranks of a host are divided, as `SpaceEntry` asks."""
+    from .devices import peers
+
+    return peers()
+
+
 def make_opencl(device: str | None) -> ExecutionSpace:
     """Factory of the `opencl` entry."""
     from .drivers.loader import prepare_loader
@@ -63,4 +70,5 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         priority=5,
         probe=probe,
         summary="a device with an OpenCL driver: GPU or CPU",
+        devices=devices,
     )

@@ -29,7 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("execspace")
     environment = pytest.MonkeyPatch()
     config.add_cleanup(environment.undo)
-    if not hasattr(config, "workerinput"):  # processes of pytest-xdist take that of the first
+    # Processes of pytest-xdist take that of the first, and so do ranks.
+    if not hasattr(config, "workerinput") and not hasattr(config, "ranks"):
         cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
         config.add_cleanup(cache.cleanup)
         environment.setenv("EXECSPACE_CACHE_DIR", cache.name)

@@ -42,6 +42,7 @@ _TITLES = {
     "graphs": "graphs of launches and copies",
     "programs": "published algorithms with published answers",
     "differential": "random programs against the oracle, bit by bit",
+    "comm": "messages and fields over ranks, of MPI",
 }
 
 LEVELS = tuple(Level(n, folder, title) for n, (folder, title) in enumerate(_TITLES.items(), 1))

@@ -83,7 +83,9 @@ class Stream(_Base):
 
     null: ClassVar[Any]
 
-    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False) -> None:
+    def __init__(
+        self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int = 0
+    ) -> None:
         self.null_stream = null
         self.ptr = 0 if null else runtime.streamCreateWithFlags(int(non_blocking))
 

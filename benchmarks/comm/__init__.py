@@ -1,0 +1,1 @@
+"""Messages, halos, stencils and solvers over ranks."""

@@ -1,0 +1,92 @@
+"""What a halo exchange will send on any number of ranks, computed without them.
+
+The same arithmetic makes the messages of a `Halo`, so it is exact; `Comm.counting` counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .division import as_extents, as_flags
+from .errors import CommError
+from .field import as_widths
+from .grid import chosen_grid, coordinates, part
+from .regions import gives, most_outside
+
+__all__ = ["HaloTraffic", "halo_traffic"]
+
+
+@dataclass(frozen=True)
+class HaloTraffic:
+    """An exchange as one rank sees it.
+
+    Attributes
+    ----------
+    ranks : tuple of int
+        In each dimension.
+    own : int
+        Indices of the rank.
+    messages, nbytes : int
+        That it sends to others.
+    """
+
+    ranks: tuple[int, ...]
+    own: int
+    messages: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class _Division:
+    extents: tuple[int, ...]
+    ranks: tuple[int, ...]
+    periodic: tuple[bool, ...]
+
+
+def halo_traffic(
+    extents: int | Sequence[int],
+    size: int,
+    *,
+    rank: int = 0,
+    halo: Any = 1,
+    itemsize: int = 8,
+    periodic: bool | Sequence[bool] = False,
+    reach: str = "corners",
+    ranks: Sequence[int] | None = None,
+) -> HaloTraffic:
+    """What one rank of so many sends in an exchange; nobody need be there.
+
+    Parameters
+    ----------
+    extents : int or sequence of int
+        Global.
+    size : int
+        Number of ranks.
+    rank : int
+        Which of them.
+    halo, periodic, reach, ranks
+        As of `Decomposition` and `Halo`.
+    itemsize : int
+        Bytes of all fields at an index.
+
+    Examples
+    --------
+    >>> import execspace_comm as escomm
+    >>> escomm.halo_traffic((512, 512, 1024), 2, reach="faces").nbytes == 514 * 514 * 8
+    True
+    """
+    shape = as_extents(extents)
+    fixed = (0,) * len(shape) if ranks is None else tuple(ranks)
+    grid = chosen_grid(size, shape, fixed)
+    if not grid:
+        raise CommError(f"halo_traffic: ranks={ranks!r} do not divide {size} ranks.")
+    d: Any = _Division(shape, grid, as_flags(periodic, len(shape)))
+    widths = as_widths(halo, len(shape))
+    found = gives(d, rank, widths, most_outside(reach, len(shape)))
+    found.pop(rank, None)
+    bounds = [part(n, p, c) for n, p, c in zip(shape, grid, coordinates(rank, grid), strict=True)]
+    indices = sum(prod(region.shape) for regions in found.values() for region in regions)
+    return HaloTraffic(grid, prod(b - a for a, b in bounds), len(found), indices * itemsize)

@@ -1,0 +1,378 @@
+"""NCCL: collectives and messages of Views on GPUs, as launches on streams. RCCL on AMD's GPUs.
+
+The host waits for nothing: an operation comes after what was launched on its space before, and
+launches that follow find its result. CuPy has the binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import nccl as library
+from cupy_backends.cuda.api import runtime
+
+import execspace as es
+from execspace.events import dispatch
+
+from .base import CommBase, refuse_recording
+from .engines import nccl_reason
+from .errors import CommError
+from .parcels import in_order
+
+__all__ = ["NcclComm", "Transport"]
+
+_BYTES = library.NCCL_UINT8
+_TYPES = {
+    "int8": library.NCCL_INT8, "uint8": library.NCCL_UINT8, "int32": library.NCCL_INT32,
+    "uint32": library.NCCL_UINT32, "int64": library.NCCL_INT64, "uint64": library.NCCL_UINT64,
+    "float16": library.NCCL_FLOAT16, "float32": library.NCCL_FLOAT32,
+    "float64": library.NCCL_FLOAT64,
+}  # fmt: skip
+_PARTS = {"complex64": "float32", "complex128": "float64"}  # whose sums are those of their parts
+_JOINS = {
+    "sum": library.NCCL_SUM, "prod": library.NCCL_PROD, "min": library.NCCL_MIN,
+    "max": library.NCCL_MAX,
+}  # fmt: skip
+
+_MOST_READY = 1024
+
+Space = es.ExecutionSpace | None
+
+
+class NcclComm:
+    """NCCL's communicator of the ranks of a `Comm`, on a GPU of each. Made by `Comm.nccl`.
+
+    Views are on the GPU of this rank, of any dtype, layout and strides; those with gaps are packed
+    on the GPU, and tools are told by `on_staging`. Each method takes `space`, the space or instance
+    on whose stream it is launched; that of the View if not given. Nothing blocks.
+
+    Raises
+    ------
+    CommError
+        If a rank has no GPU that NCCL knows, or two share one. Collective.
+
+    Notes
+    -----
+    What is joined is joined by NCCL, in an order that depends on its version and on how GPUs are
+    connected, and of NaN and a number `Min` and `Max` may give either; `Comm.allreduce` has an
+    order of its own. https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/
+    """
+
+    def __init__(self, comm: CommBase, space: str | es.ExecutionSpace | None = None) -> None:
+        chosen = es.default_space() if space is None else space
+        home: Any = es.space(chosen) if isinstance(chosen, str) else chosen
+        reason = nccl_reason(comm, home)
+        if reason:
+            raise CommError(f"NCCL cannot be used: {reason}.")
+        self.comm, self.space = comm, home
+        self._device = cupy.cuda.Device(home.number)
+        with self._device:
+            identity = comm.mpi.bcast(library.get_unique_id() if comm.rank == 0 else None)
+            self._nccl = library.NcclCommunicator(comm.size, identity, comm.rank)
+        self._all_reduce = self._nccl.allReduce
+        # What was checked before -> what NCCL is given; addresses and shapes are part of the key.
+        self._ready: dict[Any, tuple[Any, ...]] = {}
+
+    @property
+    def rank(self) -> int:
+        """Of the `Comm`."""
+        return self.comm.rank
+
+    @property
+    def size(self) -> int:
+        """Of the `Comm`."""
+        return self.comm.size
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """Messages of a `with` block are one launch, so ranks may send and receive in any order."""
+        library.groupStart()
+        try:
+            yield
+        finally:
+            with self._device:
+                library.groupEnd()
+
+    def send(self, view: es.View, dest: int, *, space: Space = None) -> None:
+        """Send to a rank, which calls `recv`; to and from a rank at once, in a `group`."""
+        stream, address, _ = self._read(view, "send", space)
+        with self._device:
+            self._nccl.send(address, view.nbytes, _BYTES, self._peer(dest), stream)
+        self.comm._count_message(dest, view.nbytes)
+
+    def recv(self, view: es.View, source: int, *, space: Space = None) -> None:
+        """Receive into a View without gaps in the order of its indices."""
+        stream, address = self._written(view, "recv", space)
+        with self._device:
+            self._nccl.recv(address, view.nbytes, _BYTES, self._peer(source), stream)
+
+    def sendrecv(
+        self, view: es.View, dest: int, out: es.View, source: int, *, space: Space = None
+    ) -> None:
+        """Send one View and receive another, as one launch."""
+        with self.group():
+            self.send(view, dest, space=space)
+            self.recv(out, source, space=space)
+
+    def broadcast(self, view: es.View, root: int = 0, *, space: Space = None) -> None:
+        """Give the elements of one rank to all; a View without gaps."""
+        stream, address = self._written(view, "broadcast", space)
+        with self._device:
+            self._nccl.broadcast(address, address, view.nbytes, _BYTES, self._peer(root), stream)
+
+    def allreduce(
+        self, view: es.View, out: es.View | None = None, *, reducer: Any = es.Sum,
+        space: Space = None,
+    ) -> es.View:  # fmt: skip
+        """Join Views of all ranks element by element, in place if `out` is `view`.
+
+        Parameters
+        ----------
+        view : View
+            Of integers of 8, 32 or 64 bits, or of floats; complex for sums.
+        out : View, optional
+            Of the same shape and dtype, without gaps. A new View if not given.
+        reducer : {es.Sum, es.Prod, es.Min, es.Max}
+        space : ExecutionSpace, optional
+        """
+        if out is not None and not dispatch.TOOLS:
+            ready = self._ready.get(
+                (view.data_ptr, out.data_ptr, view.type, out.type, view.shape, view.space, reducer,
+                 space)
+            )  # fmt: skip
+            if ready is not None:
+                self._all_reduce(*ready)
+                return out
+        kind, op, count = _typed(view, reducer)
+        target = out if out is not None else es.empty_like(view, layout="right")
+        stream, address, packed = self._read(view, "allreduce", space)
+        _, written = self._written(target, "allreduce", space, like=view)
+        arguments = address, written, count, kind, op, stream
+        with self._device:
+            self._all_reduce(*arguments)
+        if out is not None and packed is view:
+            if len(self._ready) >= _MOST_READY:
+                self._ready.clear()
+            key = (view.data_ptr, out.data_ptr, view.type, out.type, view.shape, view.space)
+            self._ready[*key, reducer, space] = arguments
+        return target
+
+    def reduce(
+        self, view: es.View, out: es.View | None = None, *, reducer: Any = es.Sum, root: int = 0,
+        space: Space = None,
+    ) -> es.View | None:  # fmt: skip
+        """As `allreduce`, on one rank; None on the others."""
+        kind, op, count = _typed(view, reducer)
+        here = self.rank == self._peer(root)
+        target = out if out is not None or not here else es.empty_like(view, layout="right")
+        stream, address, _ = self._read(view, "reduce", space)
+        written = address
+        if here and target is not None:
+            _, written = self._written(target, "reduce", space, like=view)
+        with self._device:
+            self._nccl.reduce(address, written, count, kind, op, root, stream)
+        return target if here else None
+
+    def allgather(
+        self, view: es.View, out: es.View | None = None, *, space: Space = None
+    ) -> es.View:
+        """Bring the Views of all ranks to all, as rows of a View of shape (size, *view.shape)."""
+        shape = (self.size, *view.shape)
+        target = out if out is not None else self._new(shape, view)
+        stream, address, _ = self._read(view, "allgather", space)
+        _, written = self._written(target, "allgather", space, shape=shape, like=view)
+        with self._device:
+            self._nccl.allGather(address, written, view.nbytes, _BYTES, stream)
+        return target
+
+    def alltoall(
+        self, view: es.View, out: es.View | None = None, *, space: Space = None
+    ) -> es.View:
+        """Give row `r` to rank `r` and get row `r` from it, as one launch."""
+        if not view.shape or view.shape[0] != self.size:
+            raise CommError(
+                f"alltoall: View '{view.label}' has shape {view.shape}; expected a row for each of "
+                f"{self.size} ranks."
+            )
+        target = out if out is not None else self._new(view.shape, view)
+        stream, address, _ = self._read(view, "alltoall", space)
+        _, written = self._written(target, "alltoall", space, like=view)
+        row = view.nbytes // self.size
+        with self.group(), self._device:
+            for rank in range(self.size):
+                self._nccl.send(address + rank * row, row, _BYTES, rank, stream)
+                self._nccl.recv(written + rank * row, row, _BYTES, rank, stream)
+        return target
+
+    def free(self) -> None:
+        """Give up NCCL's communicator. Collective; blocks."""
+        self.space.fence("nccl")
+        with self._device:
+            self._nccl.destroy()
+
+    # -- what NCCL is given ------------------------------------------------------------------------
+
+    def _new(self, shape: tuple[int, ...], like: es.View) -> es.View:
+        return es.View(
+            shape, like.dtype, label="nccl", space=self.space, layout="right", initialize=False
+        )
+
+    def _read(self, view: es.View, what: str, space: Space) -> tuple[int, int, Any]:
+        """Stream, address of elements without gaps, and what keeps them."""
+        where = self._where(view, what, space)
+        if view.mapping is None and in_order(view.shape, view.strides):
+            return where.stream, view.data_ptr, view
+        es.profiling.emit("on_staging", view.memory_space.name, view.nbytes)
+        packed = self._new(view.shape, view)
+        es.deep_copy(packed, view, instance=where)
+        return where.stream, packed.data_ptr, packed
+
+    def _written(
+        self, view: es.View, what: str, space: Space, *, like: es.View | None = None,
+        shape: tuple[int, ...] | None = None,
+    ) -> tuple[int, int]:  # fmt: skip
+        where = self._where(view, what, space)
+        wanted = shape or (view.shape if like is None else like.shape)
+        if view.shape != wanted or (like is not None and view.dtype != like.dtype):
+            raise CommError(
+                f"{what}: View '{view.label}' has shape {view.shape} and dtype {view.dtype}; "
+                f"expected {wanted} and {(like or view).dtype}."
+            )
+        if view.is_readonly or view.mapping is not None or not in_order(view.shape, view.strides):
+            raise CommError(
+                f"{what}: View '{view.label}' is read-only, or its elements do not lie in the "
+                f"order of their indices without gaps, and NCCL would write it; expected one of "
+                f"layout='right'."
+            )
+        return where.stream, view.data_ptr
+
+    def _where(self, view: es.View, what: str, space: Space) -> Any:
+        refuse_recording(what)
+        where: Any = space or view.space or self.space
+        if getattr(where, "number", None) != self._device.id or (
+            view.memory_space.host_accessible and "shared" not in view.memory_space.kinds
+        ):
+            raise CommError(
+                f"{what}: View '{view.label}' is in memory '{view.memory_space.name}'; expected "
+                f"one on '{self.space.name}', whose GPU this NCCL communicator is of."
+            )
+        return where
+
+    def _peer(self, rank: int) -> int:
+        return self.comm._peer(rank, "NCCL", "rank")
+
+    def __repr__(self) -> str:
+        return f"<NcclComm: rank {self.rank} of {self.size} on '{self.space.name}'>"
+
+
+def _typed(view: es.View, reducer: Any) -> tuple[int, int, int]:
+    """NCCL's type and operation, and how many numbers."""
+    name, count = view.dtype.name, view.size
+    made = reducer() if isinstance(reducer, type) else reducer
+    op = _JOINS.get(getattr(made, "kind", ""))
+    if name in _PARTS and op == library.NCCL_SUM:
+        name, count = _PARTS[name], 2 * count
+    kind = _TYPES.get(name)
+    if kind is None or op is None:
+        raise CommError(
+            f"NCCL does not join elements of {np.dtype(view.dtype)} by {reducer!r}; expected "
+            f"integers or floats, and es.Sum, es.Prod, es.Min or es.Max. Comm.allreduce joins all."
+        )
+    return kind, op, count
+
+
+class Transport:
+    """Messages of a halo by NCCL: packing, messages and unpacking are one launch of a graph.
+
+    The first exchange is done step by step, for it compiles kernels; the second is captured. Where
+    nothing is packed there is no graph: messages alone are one launch.
+    """
+
+    is_whole = True  # `start` packs and unpacks, too
+
+    def __init__(self, halo: Any, out: Any, into: Any) -> None:
+        self._home: Any = halo._home
+        self._queue: Any = halo.space
+        self._out, self._into = out, into
+        comm = halo.comm.nccl(halo._home)
+        me = comm.rank
+        self._comm, self._device, self._nccl = halo.comm, comm._device, comm._nccl
+        self._sends = [_message(out, rank) for rank in out.spans if rank != me]
+        self._receives = [_message(into, rank) for rank in into.spans if rank != me]
+        self._own = (into.part(me), out.part(me)) if me in out.spans else None
+        self._packs = out.is_packed or into.is_packed or self._own is not None
+        self._runs = 0
+        self._graph: Any = None
+        with self._device:
+            self._begun, self._ended = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def exchange(self) -> None:
+        """All of it in order with the space of the fields."""
+        if not self._packs:
+            self._post(self._home.stream)
+            self._count()
+        else:  # on the queue: graphs of NCCL take milliseconds on the legacy default stream
+            self.start()
+            self.finish()
+
+    def start(self) -> None:
+        """All of it on the queue, after what the space was given; the host goes on."""
+        home, queue = self._home, self._queue
+        with self._device:
+            runtime.eventRecord(self._begun.ptr, home.stream)
+            runtime.streamWaitEvent(queue.stream, self._begun.ptr)
+            if self._graph is not None and not dispatch.TOOLS:
+                self._graph.launch(queue.stream_object)
+            else:
+                self._steps()
+        self._count()
+
+    def finish(self) -> None:
+        """Have what the space is given next come after it."""
+        with self._device:
+            runtime.eventRecord(self._ended.ptr, self._queue.stream)
+            runtime.streamWaitEvent(self._home.stream, self._ended.ptr)
+
+    def _steps(self) -> None:
+        self._launches()
+        self._runs += 1
+        if self._runs == 2 and not dispatch.TOOLS and self._packs:
+            stream = self._queue.stream_object
+            self._queue.fence("halo")
+            stream.begin_capture(runtime.streamCaptureModeThreadLocal)
+            try:
+                self._launches()
+            finally:
+                self._graph = stream.end_capture()
+
+    def _launches(self) -> None:
+        queue = self._queue
+        self._out.pack(queue)
+        if self._own is not None:
+            es.deep_copy(*self._own, instance=queue)
+        self._post(queue.stream)
+        self._into.unpack(queue)
+
+    def _post(self, stream: int) -> None:
+        """Messages, as one launch."""
+        library.groupStart()
+        try:
+            for address, nbytes, rank in self._sends:
+                self._nccl.send(address, nbytes, _BYTES, rank, stream)
+            for address, nbytes, rank in self._receives:
+                self._nccl.recv(address, nbytes, _BYTES, rank, stream)
+        finally:
+            library.groupEnd()
+
+    def _count(self) -> None:
+        for _, nbytes, rank in self._sends if self._comm._traffic else ():
+            self._comm._count_message(rank, nbytes)
+
+
+def _message(side: Any, rank: int) -> tuple[int, int, int]:
+    part = side.part(rank)
+    return part.data_ptr, part.nbytes, rank

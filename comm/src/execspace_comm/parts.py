@@ -1,0 +1,108 @@
+"""What algorithms over ranks take: a View of each rank, or a Field, and on which ranks."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import execspace as es
+
+from .communicator import Comm, world
+from .errors import CommError, translated
+from .field import Field
+from .mpi import MPI
+
+__all__ = ["Part", "agreed", "numbers_of_all", "part_of", "ranks_of", "told_by_all"]
+
+
+class Part(NamedTuple):
+    """This rank's elements of what all ranks have together."""
+
+    view: es.View
+    comm: Comm
+    field: Field | None
+
+
+def ranks_of(comm: Any) -> Comm:
+    """The ranks that are meant: all of the program if none are given."""
+    return world() if comm is None else comm if isinstance(comm, Comm) else Comm(comm)
+
+
+def part_of(value: Any, comm: Any, what: str) -> Part:
+    """The own elements of a Field, or a View; and the ranks that have the others.
+
+    Raises
+    ------
+    CommError
+        If it is neither, or `comm` is none, or is given beside a Field, which has one.
+    """
+    if isinstance(value, Field):
+        own = value.decomposition.comm
+        if comm is not None and comm is not own:
+            raise CommError(
+                f"{what}: comm={comm!r} beside field '{value.label}', which is on {own!r}; leave "
+                f"comm= out."
+            )
+        return Part(value.own, own, value)
+    found = ranks_of(comm)
+    return Part(found._view(value, what), found, None)
+
+
+def agreed(comm: Comm, what: str, problem: str, about: dict[str, str], length: int) -> list[int]:
+    """The lengths on all ranks; the same CommError on all if one cannot do what all must.
+
+    Parameters
+    ----------
+    comm : Comm
+    what : str
+        What is done, for messages.
+    problem : str
+        Why this rank cannot; empty if it can.
+    about : dict
+        What must be the same on all ranks.
+    length : int
+        How many elements this rank has.
+    """
+    if comm.size == 1:
+        if problem:
+            raise CommError(f"{what}: {problem}")
+        return [length]
+    found = told_by_all(comm, (problem, about, length), what)
+    for rank, (trouble, _, _) in enumerate(found):
+        if trouble:
+            raise CommError(f"{what}, on rank {rank}: {trouble}")
+    for rank, (_, other, _) in enumerate(found):
+        for name, mine in other.items():
+            if mine != found[0][1].get(name):
+                raise CommError(
+                    f"{what}: ranks do not agree. On rank 0 {name} is {found[0][1].get(name)}, on "
+                    f"rank {rank} {mine}; expected the same on all."
+                )
+    return [n for _, _, n in found]
+
+
+def told_by_all(comm: Comm, value: Any, what: str) -> list[Any]:
+    """What each rank tells, pickled; it polls, where mpi4py would spin. Collective; blocks."""
+    if comm.size == 1:
+        return [value]
+    text = np.frombuffer(pickle.dumps(value), np.uint8)
+    sizes = numbers_of_all(comm, text.size, what)[:, 0]
+    starts = np.cumsum(sizes) - sizes
+    found = np.empty(int(sizes.sum()), np.uint8)
+    with translated(what):
+        request = comm.mpi.Iallgatherv([text, MPI.BYTE], [found, (sizes, starts), MPI.BYTE])
+        comm._finish(request, what)
+    parts = np.split(found, starts[1:])
+    return [pickle.loads(part.tobytes()) for part in parts]
+
+
+def numbers_of_all(comm: Comm, mine: Any, what: str) -> npt.NDArray[np.int64]:
+    """Integers of all ranks, a row for each. Collective; blocks."""
+    row = np.atleast_1d(np.asarray(mine, np.int64))
+    found = np.empty((comm.size, row.size), np.int64)
+    with translated(what):
+        comm._finish(comm.mpi.Iallgather(row, found), what)
+    return found

@@ -1,0 +1,1 @@
+"""Level 14: messages, fields over ranks and what is built on them, on one rank or on many."""
