@@ -9,7 +9,7 @@ from typing import Any
 
 import execspace as es
 
-from . import awareness
+from .awareness import takes
 from .checks import Checker
 from .datatypes import datatype_of
 from .errors import CommError
@@ -30,7 +30,7 @@ class CommBase:
         self._mpi = mpi
         self._rank: int = mpi.Get_rank()
         self._size: int = mpi.Get_size()
-        self._carrier = Carrier(awareness.takes)
+        self._carrier = Carrier(takes)
         self._checker = Checker(mpi) if checked and self._size > 1 else None
         self._traffic: list[Traffic] = []
 

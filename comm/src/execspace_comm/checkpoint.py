@@ -26,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .boxes import (
-    Box,
     attempt,
     extents_of,
     fields_of,
@@ -41,6 +40,8 @@ from .boxes import (
 )
 from .errors import CommError
 from .field import Field
+from .grid import Box
+from .part_files import checked_path, sync, sync_folder, verify
 from .parts import agreed, ranks_of
 from .state import decoded, dtype_in_json, dtype_of, encoded, plain
 
@@ -121,9 +122,9 @@ def save_checkpoint(
         ]
         for parts in found:
             for part in filter(None, parts):
-                _checked_path(folder, part)
+                checked_path(folder, part)
         saved = [_write_array(folder, n, array) for n, array in enumerate(arrays)]
-        _sync_folder(folder)
+        sync_folder(folder)
         index = {
             "format": _FORMAT, "version": _VERSION, "data": data, "block": _BLOCK,
             "ranks": comm.size, "fields": listed, "state": said, "arrays": saved,
@@ -131,7 +132,7 @@ def save_checkpoint(
         beside = os.path.join(name, f"{_INDEX}.part")
         with open(beside, "w", encoding="utf-8") as file:
             json.dump({"crc32": _checksum(index), "index": index}, file, indent=1)
-            _sync(file)
+            sync(file)
         os.replace(beside, os.path.join(name, _INDEX))
 
     try:
@@ -143,7 +144,7 @@ def save_checkpoint(
             shutil.rmtree(folder, ignore_errors=True)
         raise
     if comm.rank == 0:
-        _sync_folder(name)
+        sync_folder(name)
         for old in os.listdir(name):
             if old.startswith("data-") and old != data:
                 shutil.rmtree(os.path.join(name, old), ignore_errors=True)
@@ -242,11 +243,11 @@ def _write_part(folder: str, number: int, field: Field) -> dict[str, Any] | None
         offset = out.tell()
         checksums = []
         for piece in pieces(shape, field.dtype.itemsize, _BLOCK):
-            block = memoryview(read_box(field, shifted(piece, box[0])).reshape(-1).view(np.uint8))
+            block: Any = read_box(field, shifted(piece, box[0])).reshape(-1).view(np.uint8)
             checksums.append(zlib.crc32(block))
             out.write(block)
         nbytes = out.tell()
-        _sync(out)
+        sync(out)
     return {
         "file": file, "lower": box[0], "upper": box[1], "offset": offset, "nbytes": nbytes,
         "crc32": checksums,
@@ -262,7 +263,7 @@ def _write_array(folder: str, number: int, array: npt.NDArray[Any]) -> dict[str,
         offset = out.tell()
         block = ordered.tobytes()
         out.write(block)
-        _sync(out)
+        sync(out)
     return {
         "file": file, "dtype": dtype_in_json(array.dtype), "shape": list(array.shape),
         "offset": offset, "nbytes": offset + len(block), "crc32": zlib.crc32(block),
@@ -272,26 +273,6 @@ def _write_array(folder: str, number: int, array: npt.NDArray[Any]) -> dict[str,
 def _header(dtype: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     described = np.lib.format.dtype_to_descr(plain(dtype))
     return {"descr": described, "fortran_order": False, "shape": shape}
-
-
-def _sync(file: Any) -> None:
-    """Have what is written on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: str) -> None:
-    """Have the names of a folder on the disk, where the system has a way to."""
-    try:
-        number = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(number)
-    except OSError:
-        pass
-    finally:
-        os.close(number)
 
 
 def _text(index: Any) -> bytes:
@@ -347,11 +328,11 @@ def _read_index(name: str) -> tuple[Any, list[npt.NDArray[Any]]]:
 def _read_array(folder: str, saved: Any) -> npt.NDArray[Any]:
     """An array of the state."""
     try:
-        path = _checked_path(folder, saved)
+        path = checked_path(folder, saved)
         with open(path, "rb") as file:
             file.seek(saved["offset"])
             block = bytearray(file.read())
-        _verify(path, saved["offset"], block, saved["crc32"])
+        verify(path, saved["offset"], block, saved["crc32"])
     except (CommError, OSError) as error:
         raise CommError(f"state: {error}") from error
     return np.ndarray(tuple(saved["shape"]), dtype_of(saved["dtype"]), block)
@@ -379,7 +360,7 @@ def _read_part(folder: str, part: Any, field: Field, dtype: Any, block: int) -> 
     whole: Box = tuple(part["lower"]), tuple(part["upper"])
     if meeting(whole, mine) is None:
         return
-    path = _checked_path(folder, part)
+    path = checked_path(folder, part)
     at = part["offset"]
     with open(path, "rb") as file:
         boxes = pieces(extents_of(whole), dtype.itemsize, block)
@@ -389,43 +370,10 @@ def _read_part(folder: str, part: Any, field: Field, dtype: Any, block: int) -> 
             shared = meeting(box, mine)
             if shared is not None:
                 array = np.empty(extents_of(box), dtype)
-                memory = array.reshape(-1).view(np.uint8)
+                memory: Any = array.reshape(-1).view(np.uint8)
                 file.seek(at)
                 file.readinto(memory)
-                _verify(path, at, memory, checksum)
+                verify(path, at, memory, checksum)
                 wanted = array[slices_of(shifted(shared, box[0], -1))]
                 write_box(field, shared, wanted.astype(field.dtype, copy=False))
             at += nbytes
-
-
-def _checked_path(folder: str, part: Any) -> str:
-    """Path of a file; CommError if it is missing, or has not as many bytes as it should."""
-    path = os.path.join(folder, part["file"])
-    try:
-        found = os.path.getsize(path)
-    except FileNotFoundError:
-        raise CommError(
-            f"file {_short(path)!r} is missing, or this rank does not see it; expected a folder "
-            f"that all ranks share."
-        ) from None
-    if found != part["nbytes"]:
-        raise CommError(
-            f"file {_short(path)!r} is damaged: it has {found:,} bytes; expected "
-            f"{part['nbytes']:,}."
-        )
-    return path
-
-
-def _verify(path: str, at: int, block: Any, checksum: int) -> None:
-    """CommError if bytes are not those that were written."""
-    found = zlib.crc32(block)
-    if found != checksum:
-        raise CommError(
-            f"file {_short(path)!r} is damaged: the checksum of {len(block):,} bytes from byte "
-            f"{at:,} on is {found:08x}; expected {checksum:08x}."
-        )
-
-
-def _short(path: str) -> str:
-    """A path within a checkpoint."""
-    return "/".join(path.split(os.sep)[-2:])

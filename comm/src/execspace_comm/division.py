@@ -40,7 +40,7 @@ class Division:
     def _grid(self, ranks: Sequence[int] | None) -> tuple[int, ...]:
         rank, size = len(self.extents), self.comm.size
         fixed = (0,) * rank if ranks is None else tuple(map(operator.index, ranks))
-        found = ()
+        found: tuple[int, ...] = ()
         if len(fixed) == rank and min(fixed) >= 0:
             found = chosen_grid(size, self.extents, fixed)
         if not found:

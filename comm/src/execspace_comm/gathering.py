@@ -21,14 +21,14 @@ _TAG = 7303  # of messages of these two
 
 
 class Along(NamedTuple):
-    """What is selected of a dimension: from `first` on, `count` indices, `step` apart.
+    """What is selected of a dimension: from `first` on, `number` indices, `step` apart.
 
     `step` is positive; `reverse` says that the last one comes first, and `drop` that the result
     lacks the dimension.
     """
 
     first: int
-    count: int
+    number: int
     step: int
     reverse: bool = False
     drop: bool = False
@@ -36,7 +36,7 @@ class Along(NamedTuple):
     def within(self, lower: int, upper: int) -> tuple[int, int]:
         """Which of the indices, by their numbers, are from `lower` to below `upper`."""
         begin = max(0, -(-(lower - self.first) // self.step))
-        end = min(self.count, -(-(upper - self.first) // self.step))
+        end = min(self.number, -(-(upper - self.first) // self.step))
         return begin, max(begin, end)
 
     def slice(self, begin: int, end: int, origin: int) -> slice:
@@ -97,7 +97,7 @@ def gather_field(field: Field, index: Any = (), *, root: int = 0) -> npt.NDArray
         if mine is not None:
             comm.send(_own(field, selected, mine), root, tag=_TAG)
         return None
-    found = np.empty([along.count for along in selected], field.dtype)
+    found = np.empty([along.number for along in selected], field.dtype)
     for rank in range(comm.size):
         part = _part(field, rank, selected)
         if part is None:

@@ -38,7 +38,8 @@ class Join:
     def __call__(self, a: Array, b: Array) -> Array:
         """Elements of both joined, `a` coming first."""
         with np.errstate(all="ignore"):  # kernels do not warn either
-            return self._join(a, b).astype(a.dtype, copy=False)
+            found: Array = self._join(a, b).astype(a.dtype, copy=False)
+            return found
 
     def fold(self, parts: Array) -> Array:
         """Rows joined from the first to the last."""

@@ -101,8 +101,9 @@ def join_in_kernels(reducer: es.Reducer) -> Any:
 
 def accumulator(reducer: es.Reducer, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements of a dtype are joined, as by `execspace.parallel_scan`."""
-    if isinstance(reducer, es.Reducer) and reducer.kind != "custom":
+    if reducer.kind != "custom":
         return np.dtype(reducer.accumulator(dtype.name))  # type: ignore[attr-defined]
     if reducer.dtype is not None:
         return np.dtype(reducer.dtype)
-    return np.result_type(dtype, reducer.identity_for(dtype.name))
+    found: np.dtype[Any] = np.result_type(dtype, reducer.identity_for(dtype.name))
+    return found

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import execspace as es
+from execspace.views.interop import view_over
 
 from .datatypes import memory_at
 
@@ -68,13 +69,15 @@ def _buffer(size: int, space: es.ExecutionSpace | None) -> es.View:
     if space is not None:
         for memory in space.memory_spaces:
             if memory.host_accessible and "pinned" in memory.kinds:
-                return es.View(
-                    size, np.uint8, label="staging", space=space, memory=memory, layout="right",
-                    initialize=False,
-                )  # fmt: skip
-    return es.View(
-        size, np.uint8, label="staging", memory=es.HOST, layout="right", initialize=False
-    )
+                return _kept(size, memory, space)
+    return _kept(size, es.HOST, None)
+
+
+def _kept(size: int, memory: es.MemorySpace, space: es.ExecutionSpace | None) -> es.View:
+    """Bytes that count as the library's own, not as a View of the program's."""
+    block = memory.allocate(size, "staging", False)
+    kind = np.dtype(np.uint8)
+    return view_over("staging", block.pointer, kind, (size,), (1,), False, memory, block, space)
 
 
 class Carrier:

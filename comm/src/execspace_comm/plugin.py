@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import execspace as es
 
-from . import settings
+from .settings import DEVICE_POINTERS
 
 __all__ = ["execspace_health_checks"]
 
@@ -14,7 +14,7 @@ __all__ = ["execspace_health_checks"]
 @es.hookimpl
 def execspace_health_checks() -> Iterator[es.HealthCheck]:
     """A row on MPI, and one on NCCL."""
-    assert settings.DEVICE_POINTERS  # declared for `execspace info`
+    assert DEVICE_POINTERS  # declared for `execspace info`
     from .health import mpi, nccl
 
     yield es.HealthCheck("MPI", mpi)

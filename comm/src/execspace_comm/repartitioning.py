@@ -10,7 +10,7 @@ from typing import Any
 import execspace as es
 
 from .base import refuse_recording
-from .decomposition import Decomposition
+from .division import Division
 from .errors import CommError
 from .field import Field
 from .grid import Box, part, part_of, rank_at
@@ -117,7 +117,7 @@ class Repartition:
     @property
     def nbytes(self) -> int:
         """Bytes that an exchange sends to other ranks."""
-        return self._out.count * self.source.dtype.itemsize
+        return self._out.count * int(self.source.dtype.itemsize)
 
     @property
     def messages(self) -> int:
@@ -188,7 +188,7 @@ def _memory(comm: Any, field: Field) -> Any:
     return usual
 
 
-def _meetings(box: Box, d: Decomposition) -> Sent:
+def _meetings(box: Box, d: Division) -> Sent:
     """The ranks of a decomposition that have indices of a box, each with those."""
     if any(a >= b for a, b in zip(*box, strict=True)):
         return {}

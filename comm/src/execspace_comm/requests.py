@@ -19,7 +19,7 @@ class Message(NamedTuple):
 
     source: int
     tag: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
 
 
 class Request:
@@ -35,7 +35,7 @@ class Request:
     ) -> None:  # fmt: skip
         self._request, self._parcel, self._what = request, parcel, what
         self._receives, self._unit, self._note, self._peer = receives, unit, note, peer
-        self._status = MPI.Status() if receives else None
+        self._status: Any = MPI.Status() if receives else None
         self._message: Message | None = None
         self._done = False
 
@@ -112,7 +112,7 @@ class PersistentRequest:
     ) -> None:  # fmt: skip
         self._request, self._parcel, self._what = request, parcel, what
         self._receives, self._unit, self._before, self._peer = receives, unit, before, peer
-        self._status = MPI.Status() if receives else None
+        self._status: Any = MPI.Status() if receives else None
         self._active = False
         self._note: Any = None
         self._freed = weakref.finalize(self, _free, request)  # MPI counts those that are left

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import execspace as es
 
 from .communicator import Comm
-from .decomposition import Decomposition
+from .division import Division
 from .errors import CommError
 from .grid import rank_at
 from .kernel_joins import accumulator, join_in_kernels
@@ -25,7 +25,7 @@ _MOST_AXES = 7  # a policy has up to six, and the line is one more
 _found: WeakKeyDictionary[Comm, dict[tuple[tuple[int, ...], int], Comm]] = WeakKeyDictionary()
 
 
-def along(d: Decomposition, axis: int) -> Comm:
+def along(d: Division, axis: int) -> Comm:
     """The ranks that have the same lines along an axis, in its order. Collective; blocks."""
     if d.ranks[axis] == d.comm.size:
         return d.comm

@@ -113,7 +113,7 @@ def dtype_in_json(dtype: np.dtype[Any]) -> Any:
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
-def dtype_of(described: Any) -> np.dtype[Any]:
+def dtype_of(described: Any) -> Any:
     """The inverse of `dtype_in_json`."""
     if isinstance(described, str):
         if described[0] in "<>|=":
@@ -123,9 +123,9 @@ def dtype_of(described: Any) -> np.dtype[Any]:
         return np.dtype(getattr(ml_dtypes, described))
     if "base" in described:
         return np.dtype((dtype_of(described["base"]), tuple(described["shape"])))
-    about = {key: described[key] for key in ("names", "offsets", "itemsize")}
-    formats = [dtype_of(one) for one in described["formats"]]
-    return np.dtype({**about, "formats": formats}, align=described["aligned"])
+    about: Any = {key: described[key] for key in ("names", "offsets", "itemsize")}
+    about["formats"] = [dtype_of(one) for one in described["formats"]]
+    return np.dtype(about, align=described["aligned"])
 
 
 def plain(dtype: np.dtype[Any]) -> np.dtype[Any]:

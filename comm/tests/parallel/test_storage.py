@@ -323,7 +323,8 @@ def test_a_checkpoint_goes_on_with_other_grids_and_other_ranks(
     monkeypatch.setattr(checkpoint, "_BLOCK", 40)  # many blocks
     d = escomm.Decomposition((7, 5), comm)
     arrays = {
-        "a": numbers((7, 5), pytest.importorskip("ml_dtypes").bfloat16), "b/../c": numbers((7, 5, 2), "c8"),
+        "a": numbers((7, 5), pytest.importorskip("ml_dtypes").bfloat16),
+        "b/../c": numbers((7, 5, 2), "c8"),
         "c": numbers((7, 5), bool), "r": numbers((7, 5), RECORD),
     }  # fmt: skip
     fields = {
