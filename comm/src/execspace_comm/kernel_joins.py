@@ -101,9 +101,11 @@ def join_in_kernels(reducer: es.Reducer) -> Any:
 
 def accumulator(reducer: es.Reducer, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements of a dtype are joined, as by `execspace.parallel_scan`."""
+    found: np.dtype[Any]
     if reducer.kind != "custom":
-        return np.dtype(reducer.accumulator(dtype.name))  # type: ignore[attr-defined]
-    if reducer.dtype is not None:
-        return np.dtype(reducer.dtype)
-    found: np.dtype[Any] = np.result_type(dtype, reducer.identity_for(dtype.name))
+        found = np.dtype(reducer.accumulator(dtype.name))  # type: ignore[attr-defined]
+    elif reducer.dtype is not None:
+        found = np.dtype(reducer.dtype)
+    else:
+        found = np.result_type(dtype, reducer.identity_for(dtype.name))
     return found

@@ -25,6 +25,7 @@ from .field import Field
 from .joins import join_of
 from .kernel_joins import accumulator, join_in_kernels, reducer_of
 from .parts import part_of, ranks_of, told_by_all
+from .scan_kernels import AROUND
 from .scan_lines import along, scan_lines
 
 __all__ = ["parallel_scan", "scan_field"]
@@ -100,7 +101,7 @@ def parallel_scan(
     if ranks.size == 1:
         return es.parallel_scan(policy, kernel, *args, reducer=found, label=label)
     plain = without_final(found)
-    contribute, go_on = _KERNELS[indices]
+    contribute, go_on = AROUND[indices]
     if ranks.rank == 0:
         mine = es.parallel_scan(policy, bound, reducer=plain, label=label)
     else:
@@ -345,60 +346,3 @@ def _element(i, source):  # type: ignore[no-untyped-def]
 
 def _contribution(i, prefix, final, source):  # type: ignore[no-untyped-def]
     return source[i]
-
-
-# -- kernels around a kernel: what it contributes, and its scan with something before it -----------
-
-
-def _give_1(i, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, prefix, False)
-
-
-def _give_2(i, j, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, prefix, False)
-
-
-def _give_3(i, j, k, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, prefix, False)
-
-
-def _give_4(i, j, k, m, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, prefix, False)
-
-
-def _give_5(i, j, k, m, n, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, n, prefix, False)
-
-
-def _give_6(i, j, k, m, n, o, prefix, final, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, n, o, prefix, False)
-
-
-def _on_1(i, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, join(before, prefix), final)
-
-
-def _on_2(i, j, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, join(before, prefix), final)
-
-
-def _on_3(i, j, k, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, join(before, prefix), final)
-
-
-def _on_4(i, j, k, m, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, join(before, prefix), final)
-
-
-def _on_5(i, j, k, m, n, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, n, join(before, prefix), final)
-
-
-def _on_6(i, j, k, m, n, o, prefix, final, before, join, kernel):  # type: ignore[no-untyped-def]
-    return kernel(i, j, k, m, n, o, join(before, prefix), final)
-
-
-_KERNELS: dict[int, tuple[Any, Any]] = {
-    1: (_give_1, _on_1), 2: (_give_2, _on_2), 3: (_give_3, _on_3),
-    4: (_give_4, _on_4), 5: (_give_5, _on_5), 6: (_give_6, _on_6),
-}  # fmt: skip

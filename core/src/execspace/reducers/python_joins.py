@@ -121,6 +121,10 @@ def _contributions(reducer: Any, result: Any) -> Iterator[Any]:
         yield False, result[1]
     elif kind == "stdpartitionpoint":
         yield False, result
+    elif isinstance(result, np.ndarray):  # of an identity that is an array
+        yield tuple(result.reshape(-1).tolist())
+    elif isinstance(result, np.void):
+        yield result.item()
     else:
         yield result
 
