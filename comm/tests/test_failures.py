@@ -40,7 +40,7 @@ FAULTS = {
 }
 
 
-@pytest.fixture(params=["openmpi", "mpich"])
+@pytest.fixture(params=["openmpi", pytest.param("mpich", marks=pytest.mark.exhaustive)])
 def launcher(request):
     if request.param not in FOUND:
         pytest.skip(f"no {request.param} here")

@@ -110,7 +110,7 @@ EVERYWHERE = {
 }
 # Of what is left of a test's combinations, so many, spread over all of them.
 MOST = {"serial": 2, "openmp": 1, "opencl": 1, "oracle": 1}
-# Of these spaces each has every other test, for all of them run on `serial`.
+# Of these spaces each has every fourth test, for all of them run on `serial`.
 SHARED = {"openmp": 0, "opencl": 1}
 ON_SERIAL = {"matrix": ("grid", "power law", "empty rows", "dense row", "nothing", "wide", *GIVEN)}
 
@@ -127,7 +127,7 @@ def pytest_collection_modifyitems(items):
         known = ON_SERIAL if space == "serial" else EVERYWHERE
         if params.get("matrix") in GIVEN and params.get("dtype", np.float64) is np.float64:
             continue
-        share = crc32(item.originalname.encode()) % 2
+        share = crc32(item.originalname.encode()) % 4
         is_long = space == "oracle" and params.get("name") == "gmres"
         is_others = SHARED.get(space, share) != share
         if (
