@@ -7,15 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gray_scott import FEED, KILL, Array, by_numpy
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import execspace as es
+
+# Workers import this module as well. What draws and reports is imported where that is done.
 
 Report = Callable[[int], None]  # how much of the whole is done
 
@@ -107,6 +106,8 @@ def check(found: Array, cells: Array, steps: int, feed: float = FEED, kill: floa
 
 def draw(path: Path, cells: Array, title: str, cuts: Sequence[Sequence[int]]) -> None:
     """V as a picture, with the places where the field was cut: rows, columns."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, 8), layout="constrained")  # needs no display
     axes = figure.subplots()
     show(axes, cells)
@@ -117,7 +118,7 @@ def draw(path: Path, cells: Array, title: str, cuts: Sequence[Sequence[int]]) ->
     figure.savefig(path, format="png", dpi=120)
 
 
-def show(axes: Axes, cells: Array) -> None:
+def show(axes: Any, cells: Array) -> None:
     """The substance V of a field, without ticks."""
     axes.imshow(cells[1], cmap="magma", vmin=0.0, vmax=0.4, interpolation="bilinear")
     axes.set_xticks([])
@@ -127,12 +128,18 @@ def show(axes: Axes, cells: Array) -> None:
 @contextmanager
 def reporting(total: int, what: str) -> Iterator[Report]:
     """A progress line on a terminal, nothing elsewhere."""
+    from rich import progress
+    from rich.console import Console
+
     console = Console()
     if not console.is_terminal:
         yield lambda done: None
         return
-    columns = TextColumn(what), BarColumn(40), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
+    columns = (
+        progress.TextColumn(what), progress.BarColumn(40), progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )  # fmt: skip
+    with progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda done: bar.update(task, completed=done)
 

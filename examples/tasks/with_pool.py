@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from gray_scott import Array, advance, started
-from matplotlib.figure import Figure
 from program import Report, check, parser, read, reporting, run, settings, show
 from program import space_of_worker as where
 
@@ -75,8 +75,10 @@ def work(options: argparse.Namespace) -> None:
 
 def mosaic(
     found: dict[tuple[int, int], Array], feeds: Sequence[float], kills: Sequence[float]
-) -> Figure:
+) -> Any:
     """All patterns, feeding upwards and decay to the right."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(1.6 * len(kills) + 1, 1.6 * len(feeds) + 1), layout="constrained")
     axes = figure.subplots(len(feeds), len(kills), squeeze=False)
     for place, cells in found.items():

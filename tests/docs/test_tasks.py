@@ -20,7 +20,7 @@ from matplotlib.image import imread
 import execspace as es
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tasks"
-SPACES = [row.name for row in es.spaces() if row.usable and row.name != "oracle"]
+SPACES = ("serial", "openmp")
 FIELD = ("--size", "24", "--steps", "12", "--rim", "5")  # two exchanges, and a shorter third one
 
 

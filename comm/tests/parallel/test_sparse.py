@@ -417,10 +417,13 @@ def test_preconditioners_and_prepared_solvers(comm, space_name):
         assert solution.converged and solution.iterations < plain.iterations
         exact = np.linalg.solve(S.toarray(), b)
         assert np.abs(together(comm, out) - exact).max() < 1e-8
-        smoother = kernels.solvers.Chebyshev(A, degree=3, space=space_name)
-        smooth = sparse.cg(A, right, M=smoother, rtol=1e-10)
+        L = divided(line(n).tocsr(), comm, space_name)
+        plain = sparse.cg(L, right, rtol=1e-10)
+        smoother = kernels.solvers.Chebyshev(L, degree=3, space=space_name)
+        smooth = sparse.cg(L, right, M=smoother, rtol=1e-10)
     assert smooth.converged and smooth.iterations < plain.iterations
-    assert np.abs(together(comm, smooth.x) - exact).max() < 1e-8
+    exact = np.linalg.solve(line(n).toarray(), b)
+    assert np.abs(together(comm, smooth.x) - exact).max() < 1e-7
 
 
 def test_several_right_sides_and_fewer_rows_than_ranks(comm, space_name):
