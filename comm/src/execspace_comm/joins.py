@@ -43,7 +43,7 @@ class Join:
 
     def fold(self, parts: Array) -> Array:
         """Rows joined from the first to the last."""
-        total = parts[0].copy()
+        total: Array = parts[0].copy()
         for part in parts[1:]:
             total = self(total, part)
         return total
