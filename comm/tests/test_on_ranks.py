@@ -49,7 +49,7 @@ def test_a_job(library, ranks, spaces, what, compiled):
         ranks, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist",
         "-p", "execspace_testing.ranks", "--rank-spaces", spaces, "-o", "execspace_levels=",
         "--pyargs", *what,
-        EXECSPACE_RANKS_CACHE=str(compiled), seconds=400,
+        RANKS_KERNEL_CACHE=str(compiled), seconds=400,
     )  # fmt: skip
     assert status == 0, output[-6000:]
     assert " passed" in output

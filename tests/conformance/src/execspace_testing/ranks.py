@@ -38,7 +38,7 @@ def pytest_configure(config: Any) -> None:
     if config.getoption("--rank-spaces"):
         names = config.getoption("--rank-spaces").split(",")
         config.option.space = [names[world.Get_rank() % len(names)]]
-    folder = os.environ.get("EXECSPACE_RANKS_CACHE")
+    folder = os.environ.get("RANKS_KERNEL_CACHE")
     if not folder:
         cache = None
         if world.Get_rank() == 0:
