@@ -148,6 +148,8 @@ def main(given: Sequence[str] | None = None) -> int:
             es.RangePolicy(A.rows.size), distance, solution.x, exact, reducer=(es.Max, es.Max)
         )
     if first:
+        if sys.stdout.isatty():
+            print(" " * 60, end="\r")  # where progress was
         print(
             f"{solution.iterations} iterations, residual {solution.history[-1]:.3e} of "
             f"{solution.history[0]:.3e}: {solution.reason}"
