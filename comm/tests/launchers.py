@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 SETTINGS = ("EXECSPACE_", "OMPI_COMM_", "OMPI_UNIVERSE", "PMIX_", "PMI_", "MPI4PY_")
 
@@ -44,8 +46,11 @@ def ended(process, seconds):
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
+        # Ranks have groups of their own, outlive a launcher that is killed, and hold its output.
+        for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                each.kill()
+        output, _ = process.communicate(timeout=30)
         return None, f"not done after {seconds} s:\n{output}"
     return process.returncode, output
 
