@@ -201,7 +201,8 @@ def main(given: Sequence[str] | None = None) -> int:
     }  # fmt: skip
     if "link" in asked.only and comm.size > 1:
         face = (n + 2) ** 2 * 8
-        found["link"] = link(clock, space, (8, face, 2 * face, 4 * face, 1 << 26, 1 << 30))
+        large = (1 << 26, 1 << 30) if device else (1 << 22,)
+        found["link"] = link(clock, space, (8, face, 2 * face, 4 * face, *large))
     if "halos" in asked.only:
         found["halos"] = [halos(clock, space, n, layout) for layout in ("right", "left")]
     if "joins" in asked.only:

@@ -119,10 +119,11 @@ def hop(out, psi, at, link, site, mu, sign, adjoint):
 
 @es.function
 def at_site(
-    psi, out, base, lattice, gauge, parity: es.static, xh, y, z, t, scale, isign: es.static,
+    psi, out, base, own, lattice, gauge, parity: es.static, xh, y, z, t, scale, isign: es.static,
     adds: es.static,
 ):  # fmt: skip
-    """`out` = D `psi`, or `base` + `scale` D `psi`, on a site of a parity."""
+    """`out` = D `psi`, or `base` + `scale` D `psi`, on a site of a parity, which has the number
+    `own` in these two."""
     here = gauge.odd if parity == 1 else gauge.even
     there = gauge.even if parity == 1 else gauge.odd
     site = lattice.number(xh, y, z, t)
@@ -139,8 +140,8 @@ def at_site(
         for a in range(3):
             value = total[spin, a]
             if adds:
-                value = base[site, spin, a] + scale * value
-            out[site, spin, a] = value
+                value = base[own, spin, a] + scale * value
+            out[own, spin, a] = value
 
 
 @es.function
@@ -159,8 +160,8 @@ def dslash(
     lattice = source.lattice
     xh, y, z, t = place(cell, lattice.nx // 2, yb, zb, tb)
     at_site(
-        source.data, result.data, base, lattice, gauge, result.parity, xh, y, z, t, scale, isign,
-        adds,
+        source.data, result.data, base, lattice.number(xh, y, z, t), lattice, gauge, result.parity,
+        xh, y, z, t, scale, isign, adds,
     )  # fmt: skip
 
 
@@ -172,8 +173,8 @@ def dslash_of_many(
     lattice = source.lattice
     xh, y, z, t = place(cell, lattice.nx // 2, yb, zb, tb)
     at_site(
-        source.data[k, :, :, :], result.data[k, :, :, :], base[k, :, :, :], lattice, gauge,
-        result.parity, xh, y, z, t, scale, isign, adds,
+        source.data[k, :, :, :], result.data[k, :, :, :], base[k, :, :, :],
+        lattice.number(xh, y, z, t), lattice, gauge, result.parity, xh, y, z, t, scale, isign, adds,
     )  # fmt: skip
 
 

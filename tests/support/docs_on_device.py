@@ -30,6 +30,7 @@ SUPPORT = Path(__file__).resolve().parent
 SMALL = {  # examples, and arguments with which they take seconds
     "examples/hillslope.py": ("--steps", "20", "--compare-steps", "5"),
     "examples/lattice_qcd/__main__.py": ("--extents", "2", "2", "2", "8", "--sweeps", "2"),
+    "examples/lattice_qcd/over_ranks.py": ("--extents", "4", "2", "2", "4"),
     "examples/poisson_solvers.py": ("--extent", "6"),
     "examples/roofline.py": ("--size", "0.01", "--repeat", "2"),
     "examples/tasks/with_dask.py": ("--size", "16", "--steps", "8", "--rim", "3"),

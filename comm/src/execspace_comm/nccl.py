@@ -73,7 +73,7 @@ class NcclComm:
         with self._device:
             identity = comm.mpi.bcast(library.get_unique_id() if comm.rank == 0 else None)
             self._nccl = library.NcclCommunicator(comm.size, identity, comm.rank)
-        self._all_reduce = self._nccl.allReduce
+        self._all_reduce, self._all_gather = self._nccl.allReduce, self._nccl.allGather
         # What was checked before -> what NCCL is given; addresses and shapes are part of the key.
         self._ready: dict[Any, tuple[Any, ...]] = {}
 
@@ -140,11 +140,9 @@ class NcclComm:
         space : ExecutionSpace, optional
         """
         if out is not None and not dispatch.TOOLS:
-            ready = self._ready.get(
-                (view.data_ptr, out.data_ptr, view.type, out.type, view.shape, view.space, reducer,
-                 space)
-            )  # fmt: skip
+            ready = self._ready.get((*_about(view, out), reducer, space))
             if ready is not None:
+                refuse_recording("allreduce")
                 self._all_reduce(*ready)
                 return out
         kind, op, count = _typed(view, reducer)
@@ -155,10 +153,7 @@ class NcclComm:
         with self._device:
             self._all_reduce(*arguments)
         if out is not None and packed is view:
-            if len(self._ready) >= _MOST_READY:
-                self._ready.clear()
-            key = (view.data_ptr, out.data_ptr, view.type, out.type, view.shape, view.space)
-            self._ready[*key, reducer, space] = arguments
+            self._keep((*_about(view, out), reducer, space), arguments)
         return target
 
     def reduce(
@@ -181,12 +176,21 @@ class NcclComm:
         self, view: es.View, out: es.View | None = None, *, space: Space = None
     ) -> es.View:
         """Bring the Views of all ranks to all, as rows of a View of shape (size, *view.shape)."""
+        if out is not None and not dispatch.TOOLS:
+            ready = self._ready.get((*_about(view, out), space))
+            if ready is not None:
+                refuse_recording("allgather")
+                self._all_gather(*ready)
+                return out
         shape = (self.size, *view.shape)
         target = out if out is not None else self._new(shape, view)
-        stream, address, _ = self._read(view, "allgather", space)
+        stream, address, packed = self._read(view, "allgather", space)
         _, written = self._written(target, "allgather", space, shape=shape, like=view)
+        arguments = address, written, view.nbytes, _BYTES, stream
         with self._device:
-            self._nccl.allGather(address, written, view.nbytes, _BYTES, stream)
+            self._all_gather(*arguments)
+        if out is not None and packed is view:
+            self._keep((*_about(view, out), space), arguments)
         return target
 
     def alltoall(
@@ -215,6 +219,12 @@ class NcclComm:
             self._nccl.destroy()
 
     # -- what NCCL is given ------------------------------------------------------------------------
+
+    def _keep(self, key: Any, arguments: tuple[Any, ...]) -> None:
+        """What was checked need not be again."""
+        if len(self._ready) >= _MOST_READY:
+            self._ready.clear()
+        self._ready[key] = arguments
 
     def _new(self, shape: tuple[int, ...], like: es.View) -> es.View:
         return es.View(
@@ -267,6 +277,14 @@ class NcclComm:
 
     def __repr__(self) -> str:
         return f"<NcclComm: rank {self.rank} of {self.size} on '{self.space.name}'>"
+
+
+def _about(view: es.View, out: es.View) -> tuple[Any, ...]:
+    """All of two Views that what NCCL is given depends on."""
+    return (
+        view.data_ptr, out.data_ptr, view.type, out.type, view.shape, out.shape, view.strides,
+        out.strides, view.space,
+    )  # fmt: skip
 
 
 def _typed(view: es.View, reducer: Any) -> tuple[int, int, int]:
