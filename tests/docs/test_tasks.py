@@ -148,7 +148,8 @@ def test_blocks_of_dask_in_this_process(program, blocks):
 def test_each_gpu_has_a_worker(program, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     made = []
-    monkeypatch.setattr(distributed, "SpecCluster", lambda *args, **options: made.append(args))
+    for module in (distributed, importlib.import_module("dask.distributed")):
+        monkeypatch.setattr(module, "SpecCluster", lambda *args, **options: made.append(args))
     options = SimpleNamespace(address=None, gpus=3, threads=2, space="cuda")
     program("with_dask").cluster(options)
     ((workers, _),) = made

@@ -61,7 +61,13 @@ def scaled(i, j, a, b):
 
 @pytest.mark.skipif(not machine.processor().has("avx512f"), reason="vectors of less than 8")
 def test_what_is_left_of_a_row_goes_in_narrower_vectors():
-    a, b = (es.View((62, 62), memory=es.HOST) for _ in range(2))
-    found = es.explain(es.MDRangePolicy((62, 62), space="serial"), scaled, a, b).vectorisation
-    widths = {int(n) for text in found for n in re.findall(r"vectors of (\d+) x float64", text)}
-    assert 8 in widths and min(widths) < 8
+    if max(widths(64)) < 8:
+        pytest.skip("LLVM prefers vectors of less than 8 on this processor, as on Intel's")
+    assert 8 in widths(62) and min(widths(62)) < 8
+
+
+def widths(n):
+    """Of vectors of a kernel, for rows of n elements."""
+    a, b = (es.View((n, n), memory=es.HOST) for _ in range(2))
+    found = es.explain(es.MDRangePolicy((n, n), space="serial"), scaled, a, b).vectorisation
+    return {int(n) for text in found for n in re.findall(r"vectors of (\d+) x float64", text)}

@@ -298,5 +298,5 @@ def _h5py() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise CommError(f"it needs h5py ({error}): pip install 'execspace-comm[hdf5]'.") from None
+        raise CommError(f"it needs h5py ({error}): pip install h5py.") from None
     return h5py

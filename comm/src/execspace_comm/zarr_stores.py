@@ -386,5 +386,5 @@ def _zarr() -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise CommError(f"it needs zarr ({error}): pip install 'execspace-comm[zarr]'.") from None
+        raise CommError(f"it needs zarr ({error}): pip install 'zarr>=3'.") from None
     return zarr

@@ -1,6 +1,6 @@
 """Sparse matrices and vectors over ranks, and solvers of `execspace_kernels` for them.
 
-It needs execspace-kernels: ``pip install execspace-comm[kernels]``.
+It needs execspace-kernels: ``pip install -e kernels`` in a checkout.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ try:
     import execspace_kernels as execspace_kernels
 except ImportError as error:
     raise ImportError(
-        "execspace_comm.sparse needs execspace-kernels: pip install execspace-comm[kernels]"
+        "execspace_comm.sparse needs execspace-kernels; in a checkout, pip install -e kernels"
     ) from error
 
 from .market import from_matrix_market
