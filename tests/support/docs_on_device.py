@@ -30,6 +30,7 @@ SUPPORT = Path(__file__).resolve().parent
 SMALL = {  # examples, and arguments with which they take seconds
     "examples/distributed/cg.py": ("--size", "6"),
     "examples/distributed/heat3d.py": ("--size", "8", "--steps", "4"),
+    "examples/distributed/sweep.py": ("--count", "2"),
     "examples/hillslope.py": ("--steps", "20", "--compare-steps", "5"),
     "examples/lattice_qcd/__main__.py": ("--extents", "2", "2", "2", "8", "--sweeps", "2"),
     "examples/lattice_qcd/over_ranks.py": ("--extents", "4", "2", "2", "4"),

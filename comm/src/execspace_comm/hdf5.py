@@ -227,9 +227,9 @@ def _write_together(
                 told(0 if array is None else array.nbytes)
             except Exception as raised:
                 error = error or raised
-    file.close()
 
     def outcome() -> None:
+        file.close()
         if error is not None:
             raise error
 
