@@ -1,4 +1,4 @@
-"""Ranks that wait for calls, mpi4py.futures: kernels run on them, and what they return comes back."""
+"""Ranks that wait for calls, mpi4py.futures: kernels run on them, and results come back."""
 
 from __future__ import annotations
 
