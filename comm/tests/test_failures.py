@@ -31,6 +31,8 @@ FAULTS = {
         "missing",
     ),
     "exits": ("sys.exit(3)", "exits with status 3"),
+    "exits with a word": ("exit('no mesh')", "exits: no mesh"),
+    "cannot speak": ("sys.stdout.close(); raise ValueError('mute')", "mute"),
     "a thread raises": (
         "threading.Thread(target=lambda: {}['lost']).start()",
         "KeyError: 'lost'",
@@ -60,6 +62,33 @@ def test_a_rank_that_fails_ends_the_others(launcher, tmp_path, fault):
         assert "rank 2 of 3" in output
         assert "Traceback" in output
     assert time.monotonic() - begin < 60
+
+
+CAUGHT = """
+import sys, threading
+import execspace as es
+import execspace_comm as escomm
+
+comm = escomm.world()
+if comm.rank == 1:
+    try:
+        sys.exit(3)
+    except SystemExit:
+        pass
+    thread = threading.Thread(target=sys.exit, args=(4,))
+    thread.start()
+    thread.join()
+comm.allreduce(es.ones(2, space="serial"))
+print("done")
+"""
+
+
+def test_an_exit_that_is_caught_ends_nothing(launcher, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(CAUGHT)
+    status, output = launcher.run(2, program, seconds=60)
+    assert status == 0, output
+    assert output.split() == ["done", "done"]
 
 
 def test_ctrl_c_ends_all_ranks(launcher, tmp_path):

@@ -182,4 +182,4 @@ def check(
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -13,6 +13,7 @@ Without `mpirun` it runs in this process alone. A notebook has such ranks if it 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -86,4 +87,4 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,14 +11,14 @@ import execspace as es
 
 from .awareness import takes
 from .checks import Checker
-from .datatypes import datatype_of
+from .datatypes import grouped
 from .errors import CommError
 from .mpi import MPI
 from .parcels import Carrier, Parcel
 from .traffic import Traffic
-from .waiting import wait
+from .waiting import tend, wait
 
-__all__ = ["CommBase"]
+__all__ = ["CommBase", "refuse_overlap", "refuse_recording"]
 
 Where = str | es.ExecutionSpace | None
 
@@ -33,6 +33,8 @@ class CommBase:
         self._carrier = Carrier(takes)
         self._checker = Checker(mpi) if checked and self._size > 1 else None
         self._traffic: list[Traffic] = []
+        most = mpi.Get_attr(MPI.TAG_UB)
+        self._last_tag: int = 2**15 - 1 if most is None else int(most)
 
     @property
     def mpi(self) -> Any:
@@ -73,17 +75,22 @@ class CommBase:
         try:
             yield traffic
         finally:
-            self._traffic = [kept for kept in self._traffic if kept is not traffic]
+            for n, kept in enumerate(self._traffic):
+                if kept is traffic:
+                    del self._traffic[n]
+                    break
 
     def trim(self) -> None:
-        """Give up staging buffers that no message uses. Blocks while copies from them run."""
+        """Give up staging buffers, and what requests that were dropped have kept, where no message
+        uses it any more. Blocks while copies from buffers run."""
+        tend()
         self._carrier.staging.trim()
 
     # -- for the parts -----------------------------------------------------------------------------
 
     def _count_message(self, dest: int, nbytes: int) -> None:
         for traffic in self._traffic:
-            if dest != MPI.PROC_NULL:
+            if dest not in (MPI.PROC_NULL, self._rank):
                 traffic.sent(dest, nbytes)
 
     def _begin(self, name: str, nbytes: int, **about: Any) -> None:
@@ -94,12 +101,16 @@ class CommBase:
             traffic.joined(name, nbytes)
 
     def _parcel(self, view: es.View, space: Where, host: bool = False) -> Parcel:
+        tend()
         where = es.space(space) if isinstance(space, str) else space
         parcel = self._carrier.parcel(view, where, host)
+        self._count_staged(parcel)
+        return parcel
+
+    def _count_staged(self, parcel: Parcel) -> None:
         if parcel.buffer is not None:
             for traffic in self._traffic:
-                traffic.staged += view.nbytes
-        return parcel
+                traffic.staged += parcel.view.nbytes
 
     def _view(self, value: Any, what: str, *, written: bool = False) -> es.View:
         """A View of what is given; CommError for what is none, or is written and read-only."""
@@ -112,13 +123,15 @@ class CommBase:
             raise CommError(f"{what}: View '{view.label}' is read-only and would be written.")
         return view
 
-    def _peer(self, rank: Any, what: str, name: str, any_source: bool = False) -> int:
+    def _peer(
+        self, rank: Any, what: str, name: str, any_source: bool = False, nobody: bool = True
+    ) -> int:
         """A rank that is meant; CommError if there is none."""
         try:
             found = operator.index(rank)
         except TypeError:
             found = -99
-        if 0 <= found < self._size or found == MPI.PROC_NULL:
+        if 0 <= found < self._size or (nobody and found == MPI.PROC_NULL):
             return found
         if any_source and found == MPI.ANY_SOURCE:
             return found
@@ -127,12 +140,40 @@ class CommBase:
             f"to {self._size - 1}."
         )
 
-    def _finish(self, request: Any, what: str) -> None:
-        wait(request, what)
+    def _root(self, rank: Any, what: str) -> int:
+        return self._peer(rank, what, "root", nobody=False)
+
+    def _tag(self, tag: Any, what: str, any_tag: bool = False) -> int:
+        """A tag; CommError for what is none."""
+        try:
+            found = operator.index(tag)
+        except TypeError:
+            found = -99
+        if 0 <= found <= self._last_tag or (any_tag and found == MPI.ANY_TAG):
+            return found
+        raise CommError(
+            f"{what}: tag={tag!r} is none; expected a number from 0 to {self._last_tag}."
+        )
+
+    def _finish(self, request: Any, what: str, *parcels: Parcel | None) -> None:
+        """Wait; what MPI uses lives on if that is interrupted."""
+        wait(request, what, kept=tuple(parcel for parcel in parcels if parcel is not None))
 
     @staticmethod
-    def _unit(view: es.View) -> Any:
-        return datatype_of(view.dtype.itemsize)
+    def _unit(view: es.View, counts: Sequence[int] | None = None) -> tuple[Any, int]:
+        """MPI's datatype, and by what counts of elements are divided."""
+        return grouped(view.dtype.itemsize, (view.size,) if counts is None else counts)
+
+
+def refuse_overlap(what: str, a: es.View, b: es.View) -> None:
+    """CommError if two Views share memory, of which MPI would read one and write the other."""
+    if a.memory_space is b.memory_space and a.size and b.size:
+        begin, end = a.data_ptr, a.data_ptr + a.span * a.dtype.itemsize
+        if begin < b.data_ptr + b.span * b.dtype.itemsize and b.data_ptr < end:
+            raise CommError(
+                f"{what}: View '{a.label}', which is read, and View '{b.label}', which is written, "
+                f"share memory; expected two that do not."
+            )
 
 
 def refuse_recording(what: str) -> None:

@@ -28,7 +28,6 @@ __all__ = [
     "write_box",
 ]  # fmt: skip
 
-_TAG = 7304  # of the word that a rank's turn is over
 PIECE = 1 << 26  # bytes of a field that a rank has on the host at once
 
 _SAME = (MPI.IDENT, MPI.CONGRUENT)  # the same ranks in the same order
@@ -225,8 +224,9 @@ def in_turn(comm: Comm, what: str, do: Callable[[], None]) -> None:
         nothing then.
     """
     token = np.zeros(1, np.uint8)
+    messages, tag = comm._apart()
     if comm.rank > 0:
-        comm._finish(comm.mpi.Irecv(token, comm.rank - 1, _TAG), what)
+        comm._finish(messages.mpi.Irecv(token, comm.rank - 1, tag), what)
 
     def turn() -> None:
         if token[0]:
@@ -241,7 +241,7 @@ def in_turn(comm: Comm, what: str, do: Callable[[], None]) -> None:
     except Exception as raised:
         error = raised
     if comm.rank + 1 < comm.size:
-        comm._finish(comm.mpi.Isend(token, comm.rank + 1, _TAG), what)
+        comm._finish(messages.mpi.Isend(token, comm.rank + 1, tag), what)
 
     def outcome() -> None:
         if error is not None:

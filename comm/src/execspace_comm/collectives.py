@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 import execspace as es
 
-from .base import CommBase, Where, refuse_recording
+from .base import CommBase, Where, refuse_overlap, refuse_recording
 from .errors import CommError, translated
 from .folding import Folding
 
@@ -44,18 +45,19 @@ class Collectives(CommBase):
         space : str or ExecutionSpace, optional
             In whose order it is read or written; that of the View if not given.
         """
-        root = self._peer(root, "broadcast", "root")
+        root = self._root(root, "broadcast")
         target = self._view(view, "broadcast", written=self.rank != root)
         mine = self.rank == root
         self._begin(
             "broadcast", target.nbytes if mine else 0, root=root, shape=target.shape,
             dtype=str(target.dtype),
         )  # fmt: skip
+        unit, group = self._unit(target)
         parcel = self._parcel(target, space)
         parcel.fill() if mine else parcel.clear()
         with translated("broadcast"):
-            message = [parcel.memory, target.size, self._unit(target)]
-            self._finish(self._mpi.Ibcast(message, root), "broadcast")
+            request = self._mpi.Ibcast([parcel.memory, target.size // group, unit], root)
+        self._finish(request, "broadcast", parcel)
         if not mine:
             parcel.store()
         parcel.drop(used=not mine)
@@ -83,7 +85,7 @@ class Collectives(CommBase):
         View or None
             `out`, or the new View; None on other ranks.
         """
-        root = self._peer(root, "gather", "root")
+        root = self._root(root, "gather")
         source = self._view(view, "gather")
         counts = [source.size] * self.size
         shape = (self.size, *source.shape)
@@ -105,7 +107,7 @@ class Collectives(CommBase):
         root : int
         space : str or ExecutionSpace, optional
         """
-        root = self._peer(root, "gatherv", "root")
+        root = self._root(root, "gatherv")
         source = self._view(view, "gatherv")
         counts, shape = self._lengths(source, "gatherv", root=root)
         return self._gathered("gatherv", source, out, shape, counts, root, space)
@@ -145,7 +147,7 @@ class Collectives(CommBase):
         root : int
         space : str or ExecutionSpace, optional
         """
-        root = self._peer(root, "scatter", "root")
+        root = self._root(root, "scatter")
         target = self._view(out, "scatter", written=True)
         self._begin("scatter", 0, root=root, shape=target.shape, dtype=str(target.dtype))
         return self._scattered(
@@ -157,7 +159,7 @@ class Collectives(CommBase):
         self, view: es.View | Any, out: es.View | Any, root: int = 0, *, space: Where = None
     ) -> es.View:
         """Give each rank as many rows of a View of one of them as its `out` has. Blocks."""
-        root = self._peer(root, "scatterv", "root")
+        root = self._root(root, "scatterv")
         target = self._view(out, "scatterv", written=True)
         counts, shape = self._lengths(target, "scatterv", root=root)
         return self._scattered("scatterv", view, target, shape, counts, root, space)
@@ -182,20 +184,22 @@ class Collectives(CommBase):
     ) -> es.View | None:  # fmt: skip
         gets = root is None or self.rank == root
         target = self._result(what, source, out, shape) if gets else None
+        if target is not None:
+            refuse_overlap(what, source, target)
+        unit, group = self._unit(source, counts)
         sent = self._parcel(source, space)
         sent.fill()
-        unit = self._unit(source)
         got = None if target is None else self._parcel(target, space)
         if got is not None:
             got.clear()
-        message = [sent.memory, source.size, unit]
-        everything = None if got is None else [got.memory, (counts, _starts(counts)), unit]
+        message = [sent.memory, source.size // group, unit]
+        everything = None if got is None else [got.memory, _parts(counts, group), unit]
         with translated(what):
             if root is None:
                 request = self._mpi.Iallgatherv(message, everything)
             else:
                 request = self._mpi.Igatherv(message, everything, root)
-            self._finish(request, what)
+        self._finish(request, what, sent, got)
         if got is not None:
             got.store()
             got.drop(used=True)
@@ -207,7 +211,7 @@ class Collectives(CommBase):
         root: int, space: Where,
     ) -> es.View:  # fmt: skip
         sent = None
-        unit = self._unit(target)
+        unit, group = self._unit(target, counts)
         if self.rank == root:
             source = self._view(view, what)
             if source.shape != shape or source.dtype != target.dtype:
@@ -215,14 +219,16 @@ class Collectives(CommBase):
                     f"{what}: View '{source.label}' has shape {source.shape} and dtype "
                     f"{source.dtype}; expected {shape} and {target.dtype}."
                 )
+            refuse_overlap(what, source, target)
             sent = self._parcel(source, space)
             sent.fill()
         got = self._parcel(target, space)
         got.clear()
-        everything = None if sent is None else [sent.memory, (counts, _starts(counts)), unit]
+        everything = None if sent is None else [sent.memory, _parts(counts, group), unit]
+        message = [got.memory, target.size // group, unit]
         with translated(what):
-            request = self._mpi.Iscatterv(everything, [got.memory, target.size, unit], root)
-            self._finish(request, what)
+            request = self._mpi.Iscatterv(everything, message, root)
+        self._finish(request, what, sent, got)
         got.store()
         got.drop(used=True)
         if sent is not None:
@@ -325,16 +331,16 @@ class Collectives(CommBase):
         here: list[int], space: Where,
     ) -> es.View:  # fmt: skip
         target = self._result(what, source, out, shape)
+        refuse_overlap(what, source, target)
+        unit, group = self._unit(source, [*there, *here])
         sent, got = self._parcel(source, space), self._parcel(target, space)
         sent.fill()
         got.clear()
-        unit = self._unit(source)
         with translated(what):
             request = self._mpi.Ialltoallv(
-                [sent.memory, (there, _starts(there)), unit],
-                [got.memory, (here, _starts(here)), unit],
+                [sent.memory, _parts(there, group), unit], [got.memory, _parts(here, group), unit]
             )
-            self._finish(request, what)
+        self._finish(request, what, sent, got)
         got.store()
         got.drop(used=True)
         sent.drop()
@@ -369,7 +375,7 @@ class Collectives(CommBase):
         Joined in the dtype of the View, from the first rank to the last (up to 256 of them; of
         more in groups of 256): the bits do not depend on the MPI library or on what arrives first.
         """
-        root = self._peer(root, "reduce", "root")
+        root = self._root(root, "reduce")
         return self._joined("reduce", view, out, reducer, space, root)
 
     def allreduce(
@@ -397,11 +403,15 @@ class Collectives(CommBase):
         source = self._view(view, "scan")
         join = self._folding.join(reducer, source.dtype, "scan")
         self._begin(
-            "scan", source.nbytes, shape=source.shape, dtype=str(source.dtype), reducer=join.name,
+            "scan", source.nbytes, shape=source.shape, dtype=str(source.dtype), reducer=join.about,
             exclusive=exclusive,
         )  # fmt: skip
+        if join.final is not None:
+            raise CommError(f"scan: reducer {join.name} has a final, which a scan has no use for.")
+        if exclusive:
+            join.identity_of(source.dtype, "scan")
         numbers = self._numbers(source, space)
-        found = self._folding.prefix(numbers, join, exclusive)
+        found = self._folding.prefix(numbers, join, exclusive, "scan")
         return self._stored("scan", source, out, found, space)
 
     def _joined(
@@ -410,11 +420,11 @@ class Collectives(CommBase):
         source = self._view(view, what)
         join = self._folding.join(reducer, source.dtype, what)
         self._begin(
-            what, source.nbytes, shape=source.shape, dtype=str(source.dtype), reducer=join.name,
+            what, source.nbytes, shape=source.shape, dtype=str(source.dtype), reducer=join.about,
             root=root,
         )  # fmt: skip
         numbers = self._numbers(source, space)
-        found = self._folding.total(numbers, join)
+        found = join.finished(self._folding.total(numbers, join, what))
         if root is not None and self.rank != root:
             return None
         return self._stored(what, source, out, found, space)
@@ -437,5 +447,7 @@ class Collectives(CommBase):
         return target
 
 
-def _starts(counts: list[int]) -> list[int]:
-    return [sum(counts[:n]) for n in range(len(counts))]
+def _parts(counts: list[int], group: int) -> tuple[list[int], list[int]]:
+    """Counts and beginnings of parts that follow one another, as MPI takes them."""
+    fewer = counts if group == 1 else [n // group for n in counts]
+    return fewer, [0, *accumulate(fewer[:-1])]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import execspace as es
 from execspace.base import config
 
+from .base import refuse_recording
 from .collectives import Collectives
-from .errors import CommError
+from .errors import CommError, translated
 from .failures import watch
 from .mpi import MPI
 from .point_to_point import PointToPoint
 from .reductions import Reductions
+from .waiting import told_by_all
 
 if TYPE_CHECKING:
     from .nccl import NcclComm
@@ -67,8 +70,10 @@ class Comm(PointToPoint, Collectives, Reductions):
                 f"Comm({mpi!r}): expected a communicator of mpi4py, such as "
                 f"mpi4py.MPI.COMM_WORLD; escomm.world() is that of all processes."
             )
-        watch()
         self._of_spaces: dict[str, NcclComm] = {}
+        self._is_own = False  # made here, and not by the user
+        self._apart_made: Comm | None = None
+        self._apart_tags = 0
         super().__init__(found, "comm" in config.checks() if checked is None else bool(checked))
 
     def split(self, color: int | None, key: int = 0) -> Comm | None:
@@ -81,14 +86,65 @@ class Comm(PointToPoint, Collectives, Reductions):
         key : int
             Ranks are in the order of keys, then in that of this communicator.
         """
+        refuse_recording("split")
+        try:
+            chosen = MPI.UNDEFINED if color is None else operator.index(color)
+            place = operator.index(key)
+        except TypeError:
+            raise CommError(f"split: {color!r}, {key!r}; expected numbers, or None.") from None
+        if color is not None and chosen < 0:
+            raise CommError(f"split: color={color!r}; expected a number from 0, or None.")
         self._begin("split", 0)
-        found = self._mpi.Split(MPI.UNDEFINED if color is None else color, key)
-        return None if found == MPI.COMM_NULL else Comm(found, checked=self.checked)
+        with translated("split"):
+            found = self._mpi.Split(chosen, place)
+        return None if found == MPI.COMM_NULL else self._made(found)
 
     def of_host(self) -> Comm:
         """The ranks of this one that share the memory of a host. Collective; blocks."""
+        refuse_recording("of_host")
         self._begin("of_host", 0)
-        return Comm(self._mpi.Split_type(MPI.COMM_TYPE_SHARED), checked=self.checked)
+        with translated("of_host"):
+            return self._made(self._mpi.Split_type(MPI.COMM_TYPE_SHARED))
+
+    def free(self) -> None:
+        """Give up what MPI has for this communicator. Collective; blocks.
+
+        One that `split` or `of_host` made is gone then; of one that the user has made with mpi4py,
+        or that of all processes, only what was made beside it. MPI libraries have room for some
+        2000 communicators, so programs that make many free them.
+        """
+        for nccl in self._of_spaces.values():
+            nccl.free()
+        self._of_spaces.clear()
+        self._folding.free()
+        if self._apart_made is not None:
+            self._apart_made.free()
+            self._apart_made = None
+        if self._checker is not None:
+            self._checker.free()
+            self._checker = None
+        if self._is_own:
+            self._mpi.Free()
+
+    def _made(self, mpi: Any) -> Comm:
+        found = Comm(mpi, checked=self.checked)
+        found._is_own = True
+        return found
+
+    def _apart(self) -> tuple[Comm, int]:
+        """The same ranks for messages of the library, which no message of the program's meets,
+        and a tag that nothing else there has. Collective; blocks the first time."""
+        if self._apart_made is None:
+            with translated("Comm"):
+                made = self._made(self._mpi.Dup())
+            made._carrier, made._traffic = self._carrier, self._traffic
+            self._apart_made = made
+        self._apart_tags = self._apart_tags % self._last_tag + 1
+        return self._apart_made, self._apart_tags
+
+    def _told_by_all(self, value: Any, what: str) -> list[Any]:
+        """What each rank tells, pickled. Collective; blocks."""
+        return told_by_all(self._mpi, value, what)
 
     def nccl(self, space: str | es.ExecutionSpace | None = None) -> NcclComm:
         """NCCL's communicator of these ranks, on the GPU of a space; made once for each space.
@@ -111,7 +167,7 @@ class Comm(PointToPoint, Collectives, Reductions):
 
     def __reduce__(self) -> Any:
         if self._mpi == MPI.COMM_WORLD:
-            return world, ()
+            return _restored, (self.checked,)
         raise TypeError(f"{self!r} cannot be pickled: it is of this program's processes.")
 
     def __repr__(self) -> str:
@@ -142,5 +198,38 @@ _ALSO = {
 
 @cache
 def world() -> Comm:
-    """The communicator of all processes of the program; one alone without a launcher."""
+    """The communicator of all processes of the program; one alone without a launcher.
+
+    Of programs that are checked, the first call is collective.
+    """
     return Comm()
+
+
+def comm_of(mpi: Any) -> Comm:
+    """The `Comm` of what is given: itself, all ranks for None, or the one made before of a
+    communicator of mpi4py, which keeps it."""
+    if mpi is None or isinstance(mpi, Comm):
+        return mpi or world()
+    if isinstance(mpi, MPI.Intracomm) and mpi != MPI.COMM_NULL:
+        if mpi == MPI.COMM_WORLD:
+            return world()
+        key = _keyval()
+        kept = mpi.Get_attr(key)
+        found = kept if isinstance(kept, Comm) else Comm(mpi)
+        if found is not kept:
+            mpi.Set_attr(key, found)
+        return found
+    return Comm(mpi)  # which says what is wrong
+
+
+@cache
+def _keyval() -> int:
+    return int(MPI.Comm.Create_keyval())
+
+
+def _restored(checked: bool) -> Comm:
+    found = world()
+    return found if found.checked == checked else Comm(checked=checked)
+
+
+watch()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
-from .communicator import Comm, world
+from .communicator import Comm, comm_of
 from .errors import CommError
 from .grid import Box, chosen_grid, coordinates, part, part_of, rank_at
 
-__all__ = ["Division", "as_extents", "as_flags"]
+__all__ = ["Division", "as_extents", "as_flags", "as_grid"]
 
 MAX_RANK = 6
 Flags = bool | Sequence[bool]
@@ -28,7 +28,7 @@ class Division:
         periodic: Flags = False,
         ranks: Sequence[int] | None = None,
     ) -> None:
-        self.comm = world() if comm is None else comm if isinstance(comm, Comm) else Comm(comm)
+        self.comm = comm_of(comm)
         self.extents = as_extents(extents)
         rank = len(self.extents)
         self.periodic = as_flags(periodic, rank)
@@ -38,17 +38,7 @@ class Division:
         self.shape = tuple(b - a for a, b in zip(self.lower, self.upper, strict=True))
 
     def _grid(self, ranks: Sequence[int] | None) -> tuple[int, ...]:
-        rank, size = len(self.extents), self.comm.size
-        fixed = (0,) * rank if ranks is None else tuple(map(operator.index, ranks))
-        found: tuple[int, ...] = ()
-        if len(fixed) == rank and min(fixed) >= 0:
-            found = chosen_grid(size, self.extents, fixed)
-        if not found:
-            raise CommError(
-                f"Decomposition: ranks={ranks!r} for {rank} dimensions and {size} ranks; expected "
-                f"a number for each dimension, whose product is {size}; 0 is chosen."
-            )
-        return found
+        return as_grid(ranks, self.extents, self.comm.size, "Decomposition")
 
     @property
     def rank(self) -> int:
@@ -75,7 +65,8 @@ class Division:
             If it is outside of the range.
         """
         if len(index) != self.rank or not all(
-            0 <= i < n for i, n in zip(index, self.extents, strict=True)
+            isinstance(i, SupportsIndex) and 0 <= operator.index(i) < n
+            for i, n in zip(index, self.extents, strict=True)
         ):
             raise CommError(f"Decomposition of {self.extents} has no index {index}.")
         at = [part_of(n, p, i) for n, p, i in zip(self.extents, self.ranks, index, strict=True)]
@@ -100,6 +91,25 @@ class Division:
             f"<Decomposition of {times(self.extents)} over {times(self.ranks)} ranks; rank "
             f"{self.comm.rank} has {self.lower} to {self.upper}>"
         )
+
+
+def as_grid(
+    ranks: Any, extents: tuple[int, ...], size: int, what: str
+) -> tuple[int, ...]:  # fmt: skip
+    """Ranks in each dimension, chosen where 0 or nothing is given; CommError if there is none."""
+    found: tuple[int, ...] = ()
+    try:
+        fixed = (0,) * len(extents) if ranks is None else tuple(map(operator.index, ranks))
+    except TypeError:
+        fixed = ()
+    if len(fixed) == len(extents) and min(fixed) >= 0:
+        found = chosen_grid(size, extents, fixed)
+    if not found:
+        raise CommError(
+            f"{what}: ranks={ranks!r} for {len(extents)} dimensions and {size} ranks; expected a "
+            f"number for each dimension, whose product is {size}; 0 is chosen."
+        )
+    return found
 
 
 def as_extents(extents: Any) -> tuple[int, ...]:

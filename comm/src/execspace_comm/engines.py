@@ -15,7 +15,7 @@ def nccl_reason(comm: Any, space: es.ExecutionSpace) -> str:
     """Why NCCL cannot be used on a space; empty if it can. Collective; the same on all ranks."""
     mine = _own_reason(space)
     identity = "" if mine else _identity(space)
-    found = comm.mpi.allgather((mine, identity))
+    found = comm._told_by_all((mine, identity), "NCCL")
     for rank, (reason, _) in enumerate(found):
         if reason:
             return reason if rank == comm.rank else f"on rank {rank} {reason}"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .datatypes import datatype_of
 from .errors import translated
 from .joins import Join, join_of
 from .mpi import MPI
@@ -55,87 +56,100 @@ class Folding:
         """What joins elements of a dtype."""
         return join_of(reducer, dtype, what)
 
-    def total(self, numbers: Array, join: Join) -> Array:
+    def total(self, numbers: Array, join: Join, what: str) -> Array:
         """What the arrays of all ranks join to, on all ranks. Collective; blocks."""
         if self.size == 1:
-            return numbers
+            return join.first(numbers)
         if self.size > self.group:
-            return self._total_of_groups(numbers, join)
+            return self._total_of_groups(numbers, join, what)
         if numbers.nbytes * self.size <= _FEW_BYTES:
-            return join.fold(self._gathered(numbers))
-        part, counts, starts = self._exchanged(numbers)
-        return self._collected(join.fold(part), numbers, counts, starts)
+            return join.fold(self._gathered(numbers, what))
+        part, counts, starts = self._exchanged(numbers, what)
+        return self._collected(join.fold(part), numbers, counts, starts, what)
 
-    def prefix(self, numbers: Array, join: Join, exclusive: bool) -> Array:
+    def prefix(self, numbers: Array, join: Join, exclusive: bool, what: str) -> Array:
         """What the arrays of the ranks up to this one join to. Collective; blocks."""
         if numbers.nbytes * self.size <= _FEW_BYTES:
-            parts = self._gathered(numbers)
+            parts = self._gathered(numbers, what)
             last = self.rank if exclusive else self.rank + 1
             if not last:
                 return np.full_like(numbers, join.identity)
             return join.fold(parts[:last])
-        part, counts, starts = self._exchanged(numbers)
+        part, counts, starts = self._exchanged(numbers, what)
         found = join.prefixes(part)
         if exclusive:
             found[1:] = found[:-1].copy()
             found[0] = join.identity
         back = np.empty_like(numbers)
-        mine, size = int(counts[self.rank]), numbers.itemsize
-        rows = [mine * size] * self.size
-        with translated("scan"):
+        rows, begins, unit = self._rows(int(counts[self.rank]), numbers.itemsize)
+        with translated(what):
             request = self._mpi.Ialltoallv(
-                [found.view(np.uint8).reshape(-1), (rows, _starts(rows)), MPI.BYTE],
-                [back.view(np.uint8), (counts * size, starts * size), MPI.BYTE],
+                [_raw(found), (rows, begins), unit], [_raw(back), (counts, starts), unit]
             )
-            wait(request, "scan")
+        wait(request, what)
         return back
 
-    def _gathered(self, numbers: Array) -> Array:
+    def _rows(self, length: int, size: int) -> tuple[Any, Any, Any]:
+        """Counts and beginnings of as many elements for each rank, and their datatype."""
+        counts = np.full(self.size, length, np.int64)
+        return counts, length * np.arange(self.size), datatype_of(size)
+
+    def _gathered(self, numbers: Array, what: str) -> Array:
         """The arrays of all ranks as rows."""
         rows = np.empty((self.size, numbers.size), numbers.dtype)
-        with translated("allgather"):
-            wait(self._mpi.Iallgather(_bytes(numbers), _bytes(rows)), "allgather")
+        with translated(what):
+            request = self._mpi.Iallgather(_bytes(numbers), _bytes(rows))
+        wait(request, what)
         return rows
 
-    def _exchanged(self, numbers: Array) -> tuple[Array, Array, Array]:
+    def _exchanged(self, numbers: Array, what: str) -> tuple[Array, Array, Array]:
         """A part of the elements of all ranks, as rows; and the lengths and beginnings of parts."""
-        n, size = numbers.size, numbers.itemsize
+        n = numbers.size
         bounds = np.array([n * r // self.size for r in range(self.size + 1)], np.int64)
         counts, starts = np.diff(bounds), bounds[:-1]
         mine = int(counts[self.rank])
         part = np.empty((self.size, mine), numbers.dtype)
-        rows = [mine * size] * self.size
-        with translated("alltoall"):
+        rows, begins, unit = self._rows(mine, numbers.itemsize)
+        with translated(what):
             request = self._mpi.Ialltoallv(
-                [numbers.view(np.uint8), (counts * size, starts * size), MPI.BYTE],
-                [part.view(np.uint8).reshape(-1), (rows, _starts(rows)), MPI.BYTE],
+                [_raw(numbers), (counts, starts), unit], [_raw(part), (rows, begins), unit]
             )
-            wait(request, "alltoall")
+        wait(request, what)
         return part, counts, starts
 
-    def _collected(self, mine: Array, like: Array, counts: Array, starts: Array) -> Array:
+    def _collected(
+        self, mine: Array, like: Array, counts: Array, starts: Array, what: str
+    ) -> Array:
         """The parts of all ranks as one array."""
-        found, size = np.empty_like(like), like.itemsize
-        with translated("allgather"):
+        found, unit = np.empty_like(like), datatype_of(like.itemsize)
+        with translated(what):
             request = self._mpi.Iallgatherv(
-                _bytes(mine), [found.view(np.uint8), (counts * size, starts * size), MPI.BYTE]
+                [_raw(mine), mine.size, unit], [_raw(found), (counts, starts), unit]
             )
-            wait(request, "allgather")
+        wait(request, what)
         return found
 
-    def _total_of_groups(self, numbers: Array, join: Join) -> Array:
+    def _total_of_groups(self, numbers: Array, join: Join, what: str) -> Array:
         inner, outer = self._folds()
-        found = inner.total(numbers, join)
+        found = inner.total(numbers, join, what)
         if outer is not None:
-            found = outer.total(found, join)
-        with translated("broadcast"):
-            wait(inner._mpi.Ibcast(_bytes(found), 0), "broadcast")
+            found = outer.total(found, join, what)
+        with translated(what):
+            request = inner._mpi.Ibcast([_raw(found), found.size, datatype_of(found.itemsize)], 0)
+        wait(request, what)
         return found
+
+    def free(self) -> None:
+        """Give up the communicators of groups. Collective."""
+        for part in (self._inner, self._outer):
+            if part is not None:
+                part._mpi.Free()
+        self._inner = self._outer = None
+
+
+def _raw(numbers: Array) -> Array:
+    return numbers.view(np.uint8).reshape(-1)
 
 
 def _bytes(numbers: Array) -> list[Any]:
-    return [numbers.view(np.uint8).reshape(-1), MPI.BYTE]
-
-
-def _starts(counts: list[int]) -> list[int]:
-    return [sum(counts[:n]) for n in range(len(counts))]
+    return [_raw(numbers), MPI.BYTE]

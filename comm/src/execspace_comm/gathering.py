@@ -17,8 +17,6 @@ from .parts import agreed
 
 __all__ = ["gather_field", "scatter_field"]
 
-_TAG = 7303  # of messages of these two
-
 
 class Along(NamedTuple):
     """What is selected of a dimension: from `first` on, `number` indices, `step` apart.
@@ -88,14 +86,15 @@ def gather_field(field: Field, index: Any = (), *, root: int = 0) -> npt.NDArray
     True
     """
     comm = _comm_of(field, "gather_field")
-    root = comm._peer(root, "gather_field", "root")
+    root = comm._root(root, "gather_field")
     selected, problem = _selected(field, index)
     agreed(comm, "gather_field", problem, {**_about(field), "the index": repr(index)}, 0)
     comm._begin("gather_field", 0, root=root, shape=field.global_shape, dtype=str(field.dtype))
+    messages, tag = comm._apart()
     mine = _part(field, comm.rank, selected)
     if comm.rank != root:
         if mine is not None:
-            comm.send(_own(field, selected, mine), root, tag=_TAG)
+            messages.send(_own(field, selected, mine), root, tag=tag)
         return None
     found = np.empty([along.number for along in selected], field.dtype)
     for rank in range(comm.size):
@@ -106,7 +105,7 @@ def gather_field(field: Field, index: Any = (), *, root: int = 0) -> npt.NDArray
         if rank == root:
             es.deep_copy(place, _own(field, selected, part))
         else:
-            comm.recv(place, rank, tag=_TAG)
+            messages.recv(place, rank, tag=tag)
     picked: Any = tuple(
         0 if along.drop else slice(None, None, -1 if along.reverse else None) for along in selected
     )
@@ -144,7 +143,7 @@ def scatter_field(array: es.View | Any | None, field: Field, *, root: int = 0) -
     True
     """
     comm = _comm_of(field, "scatter_field")
-    root = comm._peer(root, "scatter_field", "root")
+    root = comm._root(root, "scatter_field")
     given: Any = None
     problem = ""
     if comm.rank == root:
@@ -161,10 +160,11 @@ def scatter_field(array: es.View | Any | None, field: Field, *, root: int = 0) -
                 )
     agreed(comm, "scatter_field", problem, _about(field), 0)
     comm._begin("scatter_field", 0, root=root, shape=field.global_shape, dtype=str(field.dtype))
+    messages, tag = comm._apart()
     everything = [Along(0, n, 1) for n in field.global_shape]
     if comm.rank != root:
         if field.own.size:
-            comm.recv(field.own, root, tag=_TAG)
+            messages.recv(field.own, root, tag=tag)
         return
     for rank in range(comm.size):
         part = _part(field, rank, everything)
@@ -174,7 +174,7 @@ def scatter_field(array: es.View | Any | None, field: Field, *, root: int = 0) -
         if rank == root:
             es.deep_copy(field.own, box)
         else:
-            comm.send(box, rank, tag=_TAG)
+            messages.send(box, rank, tag=tag)
 
 
 # -- what is selected ------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from .regions import gets, gives, most_outside
 
 __all__ = ["Halo"]
 
-_TAG = 7301  # of messages of halos
 _ALIGNED = 64
 
 
@@ -33,7 +32,7 @@ class Halo:
     reach : {"corners", "edges", "faces"}
         Which parts of the halo: all of it; indices that are outside of the own ones in one or two
         dimensions; in one, which is what stencils along the axes need.
-    space : ExecutionSpace, optional
+    space : str or ExecutionSpace, optional
         An instance in whose order fields are packed and unpacked. By default one of its own, so
         that launches between `start` and `finish` run at the same time.
     engine : {"auto", "mpi", "nccl"}
@@ -72,7 +71,7 @@ class Halo:
         self,
         *fields: Field,
         reach: str = "corners",
-        space: es.ExecutionSpace | None = None,
+        space: str | es.ExecutionSpace | None = None,
         engine: str = "auto",
     ) -> None:
         self.fields = fields
@@ -80,10 +79,12 @@ class Halo:
         self.comm, self.reach = d.comm, reach
         self._most = most_outside(reach, d.rank)
         self._home = fields[0].space
+        self._messages, self._tag = self.comm._apart()
         made = getattr(self._home, "urgent_instance", self._home.instance)
-        self.space = made() if space is None else space
+        chosen = es.space(space) if isinstance(space, str) else space
+        self.space = made() if chosen is None else chosen
         self._apart = self.space is not self._home
-        same = _agreed(self)
+        same = _agreed(self, engine)
         order = list(range(d.rank))
         if same and fields[0].view.layout == "left":
             order.reverse()
@@ -137,6 +138,7 @@ class Halo:
         """End what `start` began: launches from now on find the halos. Blocks for messages."""
         if not self._started:
             raise CommError("halo exchange: nothing was started; call start() first.")
+        refuse_recording("halo exchange")
         self._started = False
         self._transport.finish()
         if not self._transport.is_whole:
@@ -148,6 +150,10 @@ class Halo:
         refuse_recording("halo exchange")
         if self._started:
             raise CommError("halo exchange: it was started and not finished; call finish() first.")
+        if self.comm.checked:
+            self.comm._checker.collective(
+                "halo exchange", fields=", ".join(f.label for f in self.fields), reach=self.reach
+            )
 
     def parallel_for(self, kernel: Any, *args: Any, width: Any = None, label: str = "") -> None:
         """Exchange, and launch a kernel over own indices, most of it while messages are under way.
@@ -165,8 +171,10 @@ class Halo:
         """
         inner, boundary = self._policies(width)
         self.start()
-        es.parallel_for(inner, kernel, *args, label=label)
-        self.finish()
+        try:
+            es.parallel_for(inner, kernel, *args, label=label)
+        finally:
+            self.finish()
         for policy in boundary:
             es.parallel_for(policy, kernel, *args, label=label)
 
@@ -320,14 +328,14 @@ class _Messages:
     is_whole = False
 
     def __init__(self, halo: Halo, out: _Side, into: _Side) -> None:
-        self._space, comm, me = halo.space, halo.comm, halo.comm.rank
+        self._space, comm, me = halo.space, halo._messages, halo.comm.rank
         self._requests = [
-            comm.recv_init(into.part(rank), rank, tag=_TAG, space=self._space)
+            comm.recv_init(into.part(rank), rank, tag=halo._tag, space=self._space)
             for rank in into.spans
             if rank != me
         ]
         self._requests += [
-            comm.send_init(out.part(rank), rank, tag=_TAG, space=self._space)
+            comm.send_init(out.part(rank), rank, tag=halo._tag, space=self._space)
             for rank in out.spans
             if rank != me
         ]
@@ -360,20 +368,34 @@ def _decomposition(fields: tuple[Field, ...]) -> Any:
                 f"Halo: field '{first.label}' is in memory '{first.view.memory_space.name}' and "
                 f"field '{other.label}' in '{other.view.memory_space.name}'; expected one of them."
             )
+        if other.space is not first.space:
+            raise CommError(
+                f"Halo: field '{first.label}' is on space '{first.space.name}' and field "
+                f"'{other.label}' on '{other.space.name}'; expected one space or instance."
+            )
     return first.decomposition
 
 
-def _agreed(halo: Halo) -> bool:
+def _agreed(halo: Halo, engine: str) -> bool:
     """Whether all ranks have the same layouts; CommError if they exchange different things."""
-    about = [(str(f.dtype), f.halo, f.components, halo.reach) for f in halo.fields]
-    mine = about, [f.view.layout for f in halo.fields]
-    found = halo.comm.mpi.allgather(mine)
+    d = halo.decomposition
+    about = {
+        "fields (dtype, widths, components)": [
+            (str(f.dtype), f.halo, f.components) for f in halo.fields
+        ],
+        "reach": halo.reach, "engine": engine, "extents": d.extents, "ranks": d.ranks,
+        "periodic": d.periodic,
+    }  # fmt: skip
+    if halo.comm.checked:
+        halo.comm._checker.collective("Halo")
+    found = halo.comm._told_by_all((about, [f.view.layout for f in halo.fields]), "Halo")
     for rank, (other, _) in enumerate(found):
-        if other != found[0][0]:
-            raise CommError(
-                f"Halo: ranks do not agree. Rank 0 exchanges {found[0][0]}, rank {rank} {other} "
-                f"(dtype, widths, components and reach of each field)."
-            )
+        for name in about:
+            if other[name] != found[0][0][name]:
+                raise CommError(
+                    f"Halo: ranks do not agree on {name}: {found[0][0][name]} on rank 0, "
+                    f"{other[name]} on rank {rank}."
+                )
     layouts = {layout for _, listed in found for layout in listed}
     return len(layouts) == 1
 

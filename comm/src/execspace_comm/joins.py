@@ -31,9 +31,12 @@ _OF_BOOLS = ("min", "max", "land", "lor", "band", "bor")
 class Join:
     """How two arrays become one, with the identity of an element."""
 
-    def __init__(self, name: str, join: Callable[[Array, Array], Array], identity: Any) -> None:
-        self.name, self.identity = name, identity
-        self._join = join
+    def __init__(
+        self, name: str, join: Callable[[Array, Array], Array], identity: Any, *,
+        is_logical: bool = False, final: Callable[[Any], Any] | None = None, about: str = "",
+    ) -> None:  # fmt: skip
+        self.name, self.identity, self.final, self.about = name, identity, final, about or name
+        self._join, self._is_logical = join, is_logical
 
     def __call__(self, a: Array, b: Array) -> Array:
         """Elements of both joined, `a` coming first."""
@@ -41,9 +44,33 @@ class Join:
             found: Array = self._join(a, b).astype(a.dtype, copy=False)
             return found
 
+    def first(self, part: Array) -> Array:
+        """What one contribution comes to: itself, or of logical reducers whether it is true."""
+        return (part != 0).astype(part.dtype) if self._is_logical else part.copy()
+
+    def finished(self, total: Array) -> Array:
+        """What the last step of a reducer makes of a total."""
+        if self.final is None:
+            return total
+        found = np.empty_like(total)
+        for at, value in enumerate(total):
+            found[at] = self.final(value)
+        return found
+
+    def identity_of(self, dtype: np.dtype[Any], what: str) -> Any:
+        """The identity as an element; CommError if there is no such element."""
+        with np.errstate(all="ignore"):
+            found = np.asarray(self.identity).astype(dtype)
+            if not (found == self.identity or self.identity != self.identity):
+                raise CommError(
+                    f"{what}: the identity of reducer {self.name} is {self.identity!r}, which no "
+                    f"element of {dtype} is; expected exclusive=False, or a View of another dtype."
+                )
+        return found
+
     def fold(self, parts: Array) -> Array:
         """Rows joined from the first to the last."""
-        total: Array = parts[0].copy()
+        total: Array = self.first(parts[0])
         for part in parts[1:]:
             total = self(total, part)
         return total
@@ -51,6 +78,7 @@ class Join:
     def prefixes(self, parts: Array) -> Array:
         """Rows joined with all before them."""
         found = parts.copy()
+        found[0] = self.first(parts[0])
         for n in range(1, len(found)):
             found[n] = self(found[n - 1], found[n])
         return found
@@ -88,7 +116,7 @@ def join_of(reducer: Any, dtype: np.dtype[Any], what: str) -> Join:
         )
         raise CommError(f"{what}: {made.name} does not join elements of {dtype}; {hint}.")
     identity: Any = made.identity_for(dtype.name)
-    return Join(made.name, join, identity)
+    return Join(made.name, join, identity, is_logical=made.kind in ("land", "lor"))
 
 
 def _own(reducer: es.Reducer, dtype: np.dtype[Any], what: str) -> Join:
@@ -108,4 +136,13 @@ def _own(reducer: es.Reducer, dtype: np.dtype[Any], what: str) -> Join:
             found[at] = scope.fn(*bound, a[at], b[at])
         return found
 
-    return Join(reducer.name, join, identity)
+    final = None
+    if reducer.has("final"):
+        last = reducer.scope("final")
+        before = tuple(last.bound.values())
+
+        def final(value: Any) -> Any:
+            return last.fn(*before, value)
+
+    state = ", ".join(f"{k}={v!r}" for k, v in sorted(getattr(reducer, "__dict__", {}).items()))
+    return Join(reducer.name, join, identity, final=final, about=f"{reducer.name}({state})"[:500])

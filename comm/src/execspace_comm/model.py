@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .division import as_extents, as_flags
+from .division import as_extents, as_flags, as_grid
 from .errors import CommError
 from .field import as_widths
-from .grid import chosen_grid, coordinates, part
+from .grid import coordinates, part
 from .regions import gives, most_outside
 
 __all__ = ["HaloTraffic", "halo_traffic"]
@@ -79,10 +79,11 @@ def halo_traffic(
     True
     """
     shape = as_extents(extents)
-    fixed = (0,) * len(shape) if ranks is None else tuple(ranks)
-    grid = chosen_grid(size, shape, fixed)
-    if not grid:
-        raise CommError(f"halo_traffic: ranks={ranks!r} do not divide {size} ranks.")
+    if size < 1 or not 0 <= rank < size:
+        raise CommError(
+            f"halo_traffic: rank={rank!r} of size={size!r}; expected a rank from 0, below the size."
+        )
+    grid = as_grid(ranks, shape, size, "halo_traffic")
     d: Any = _Division(shape, grid, as_flags(periodic, len(shape)))
     widths = as_widths(halo, len(shape))
     found = gives(d, rank, widths, most_outside(reach, len(shape)))

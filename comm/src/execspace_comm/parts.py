@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy.typing as npt
 
 import execspace as es
 
-from .communicator import Comm, world
-from .errors import CommError, translated
+from . import waiting
+from .communicator import Comm, comm_of
+from .errors import CommError
 from .field import Field
-from .mpi import MPI
 
 __all__ = ["Part", "agreed", "numbers_of_all", "part_of", "ranks_of", "told_by_all"]
 
@@ -28,7 +27,7 @@ class Part(NamedTuple):
 
 def ranks_of(comm: Any) -> Comm:
     """The ranks that are meant: all of the program if none are given."""
-    return world() if comm is None else comm if isinstance(comm, Comm) else Comm(comm)
+    return comm_of(comm)
 
 
 def part_of(value: Any, comm: Any, what: str) -> Part:
@@ -85,24 +84,10 @@ def agreed(comm: Comm, what: str, problem: str, about: dict[str, str], length: i
 
 
 def told_by_all(comm: Comm, value: Any, what: str) -> list[Any]:
-    """What each rank tells, pickled; it polls, where mpi4py would spin. Collective; blocks."""
-    if comm.size == 1:
-        return [value]
-    text = np.frombuffer(pickle.dumps(value), np.uint8)
-    sizes = numbers_of_all(comm, text.size, what)[:, 0]
-    starts = np.cumsum(sizes) - sizes
-    found = np.empty(int(sizes.sum()), np.uint8)
-    with translated(what):
-        request = comm.mpi.Iallgatherv([text, MPI.BYTE], [found, (sizes, starts), MPI.BYTE])
-        comm._finish(request, what)
-    parts = np.split(found, starts[1:])
-    return [pickle.loads(part.tobytes()) for part in parts]
+    """What each rank tells, pickled. Collective; blocks."""
+    return comm._told_by_all(value, what)
 
 
 def numbers_of_all(comm: Comm, mine: Any, what: str) -> npt.NDArray[np.int64]:
     """Integers of all ranks, a row for each. Collective; blocks."""
-    row = np.atleast_1d(np.asarray(mine, np.int64))
-    found = np.empty((comm.size, row.size), np.int64)
-    with translated(what):
-        comm._finish(comm.mpi.Iallgather(row, found), what)
-    return found
+    return waiting.numbers_of_all(comm.mpi, mine, what)

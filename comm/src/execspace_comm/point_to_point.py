@@ -6,7 +6,7 @@ from typing import Any
 
 import execspace as es
 
-from .base import CommBase, Where
+from .base import CommBase, Where, refuse_overlap
 from .errors import translated
 from .mpi import MPI
 from .requests import Message, PersistentRequest, Request
@@ -77,7 +77,12 @@ class PointToPoint(CommBase):
         LaunchError
             While a graph is recorded.
         """
-        found = self.irecv(view, source, tag=tag, space=space).wait()
+        request = self.irecv(view, source, tag=tag, space=space)
+        try:
+            found = request.wait()
+        except BaseException:
+            request.cancel()  # or it would take the next message
+            raise
         assert found is not None
         return found
 
@@ -92,14 +97,15 @@ class PointToPoint(CommBase):
         source = self._view(view, "isend")
         peer = self._peer(dest, "isend", "dest")
         what = f"message of View '{source.label}' from rank {self.rank} to rank {peer}"
+        tag = self._tag(tag, "isend")
+        unit, group = self._unit(source)
         parcel = self._parcel(source, space)
         parcel.fill()
-        note = None if self._checker is None else self._checker.describe(source, peer, tag)
-        unit = self._unit(source)
         with translated(what):
-            request = self._mpi.Isend([parcel.memory, source.size, unit], peer, tag)
+            note = None if self._checker is None else self._checker.describe(source, peer, tag)
+            request = self._mpi.Isend([parcel.memory, source.size // group, unit], peer, tag)
         self._count_message(peer, source.nbytes)
-        return _Sent(request, parcel, what, unit, note)
+        return _Sent(request, parcel, what, (unit, group), note)
 
     def irecv(
         self, view: es.View | Any, source: int, *, tag: int = 0, space: Where = None
@@ -109,15 +115,16 @@ class PointToPoint(CommBase):
         peer = self._peer(source, "irecv", "source", any_source=True)
         sender = "any rank" if peer == MPI.ANY_SOURCE else f"rank {peer}"
         what = f"message for View '{target.label}' from {sender} to rank {self.rank}"
+        tag = self._tag(tag, "irecv", any_tag=True)
+        unit, group = self._unit(target)
         parcel = self._parcel(target, space)
         parcel.clear()
-        unit = self._unit(target)
         note = None if self._checker is None else self._checker.expect(target, peer, tag)
         with translated(what):
-            request = self._mpi.Irecv([parcel.memory, target.size, unit], peer, tag)
+            request = self._mpi.Irecv([parcel.memory, target.size // group, unit], peer, tag)
         if peer == MPI.PROC_NULL:
             return _Nothing(request, parcel, what)
-        return Request(request, parcel, what, True, unit, note, (peer, tag))
+        return Request(request, parcel, what, True, (unit, group), note, (peer, tag))
 
     def sendrecv(
         self,
@@ -131,11 +138,18 @@ class PointToPoint(CommBase):
     ) -> Message | None:
         """Send one View and receive another at the same time, which no order of ranks can block.
 
-        Parameters are those of `send`, and of `recv` with `out` for its View. Blocks.
+        Parameters are those of `send`, and of `recv` with `out` for its View, which share no
+        memory. Blocks.
         """
-        request = self.irecv(out, source, tag=tag, space=space)
-        sent = self.isend(view, dest, tag=tag, space=space)
-        found = request.wait()
+        given, target = self._view(view, "sendrecv"), self._view(out, "sendrecv", written=True)
+        refuse_overlap("sendrecv", given, target)
+        request = self.irecv(target, source, tag=tag, space=space)
+        try:
+            sent = self.isend(given, dest, tag=tag, space=space)
+            found = request.wait()
+        except BaseException:
+            request.cancel()
+            raise
         sent.wait()
         return found
 
@@ -146,16 +160,18 @@ class PointToPoint(CommBase):
         source = self._view(view, "send_init")
         peer = self._peer(dest, "send_init", "dest")
         what = f"message of View '{source.label}' from rank {self.rank} to rank {peer}"
-        parcel = self._parcel(source, space)
-        unit = self._unit(source)
+        tag = self._tag(tag, "send_init")
+        unit, group = self._unit(source)
+        parcel = self._carrier.parcel(source, es.space(space) if isinstance(space, str) else space)
         with translated(what):
-            request = self._mpi.Send_init([parcel.memory, source.size, unit], peer, tag)
+            request = self._mpi.Send_init([parcel.memory, source.size // group, unit], peer, tag)
 
         def before() -> Any:
             self._count_message(peer, source.nbytes)
+            self._count_staged(parcel)
             return None if self._checker is None else self._checker.describe(source, peer, tag)
 
-        return PersistentRequest(request, parcel, what, False, unit, before, (peer, tag))
+        return PersistentRequest(request, parcel, what, False, (unit, group), before, (peer, tag))
 
     def recv_init(
         self, view: es.View | Any, source: int, *, tag: int = 0, space: Where = None
@@ -164,16 +180,19 @@ class PointToPoint(CommBase):
         target = self._view(view, "recv_init", written=True)
         peer = self._peer(source, "recv_init", "source")
         what = f"message for View '{target.label}' from rank {peer} to rank {self.rank}"
-        parcel = self._parcel(target, space)
-        unit = self._unit(target)
+        tag = self._tag(tag, "recv_init")
+        unit, group = self._unit(target)
+        parcel = self._carrier.parcel(target, es.space(space) if isinstance(space, str) else space)
         with translated(what):
-            request = self._mpi.Recv_init([parcel.memory, target.size, unit], peer, tag)
+            request = self._mpi.Recv_init([parcel.memory, target.size // group, unit], peer, tag)
 
         def before() -> Any:
+            self._count_staged(parcel)
             return None if self._checker is None else self._checker.expect(target, peer, tag)
 
         receives = peer != MPI.PROC_NULL
-        return PersistentRequest(request, parcel, what, receives, unit, before, (peer, tag))
+        about = (unit, group)
+        return PersistentRequest(request, parcel, what, receives, about, before, (peer, tag))
 
 
 class _Sent(Request):

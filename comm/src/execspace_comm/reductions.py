@@ -12,7 +12,7 @@ from execspace.reducers.python_joins import joined, without_final
 from .base import CommBase, refuse_recording
 from .errors import translated
 from .folding import Folding
-from .waiting import wait
+from .waiting import told_by_all, wait
 
 __all__ = ["Reductions"]
 
@@ -99,7 +99,7 @@ def _results(mpi: Any, mine: Any) -> list[Any]:
             "parallel_reduce",
         )
         if (numbers["kind"] == _OTHER).any():
-            return list(mpi.allgather(mine))
+            return told_by_all(mpi, mine, "parallel_reduce")
     return [_unpacked(number) for number in numbers]
 
 

@@ -20,7 +20,6 @@ from .parts import agreed
 
 __all__ = ["Repartition", "repartition"]
 
-_TAG = 7302  # of messages of repartitions
 
 Sent = dict[int, Box]  # rank -> the box that goes there, or comes from it, in global indices
 
@@ -78,12 +77,13 @@ class Repartition:
         self._out = _Side(self.comm, source, gives, order)
         self._in = _Side(self.comm, target, gets, order)
         self._kept = None if stays is None else (_region(target, stays), _region(source, stays))
+        messages, tag = self.comm._apart()
         receives = [
-            self.comm.recv_init(self._in.part(rank), rank, tag=_TAG, space=target.space)
+            messages.recv_init(self._in.part(rank), rank, tag=tag, space=target.space)
             for rank in self._in.spans
         ]
         sends = [
-            self.comm.send_init(self._out.part(rank), rank, tag=_TAG, space=source.space)
+            messages.send_init(self._out.part(rank), rank, tag=tag, space=source.space)
             for rank in self._out.spans
         ]
         self._requests = [*receives, *sends]

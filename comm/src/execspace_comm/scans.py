@@ -316,7 +316,9 @@ def _scan_row(
         return
     dtype = accumulator(reducer, source.dtype)
     numbers = np.array([total], dtype)
-    found = ranks._folding.prefix(numbers, join_of(reducer, dtype, "scan_field"), True)
+    found = ranks._folding.prefix(
+        numbers, join_of(reducer, dtype, "scan_field"), True, "scan_field"
+    )
     if ranks.rank > 0:
         es.parallel_scan(policy, _scan_on, *row, found[0], join, exclusive, **same)
 

@@ -39,7 +39,6 @@ from .grid import Box, chosen_grid, coordinates, part
 
 __all__ = ["read_zarr", "write_zarr"]
 
-_TAG = 7305  # of what goes to who writes it
 _CHUNK = 1 << 24  # bytes of a chunk at most, if none are asked for
 
 Path = str | os.PathLike[str]
@@ -319,6 +318,7 @@ def _owned(field: Field, unit: Sequence[int]) -> Iterator[tuple[Box, npt.NDArray
             yield shifted(piece, whole[0])
 
     homes = [global_box(field, rank) for rank in range(comm.size)]
+    messages, tag = comm._apart()
     rounds: list[list[tuple[int, Box]]] = []
     for rank in range(comm.size):
         if rank == me or meeting(written(rank), homes[me]) is None:
@@ -333,7 +333,7 @@ def _owned(field: Field, unit: Sequence[int]) -> Iterator[tuple[Box, npt.NDArray
         sent = []
         for rank, shared in rounds[n] if n < len(rounds) else ():
             view = field.own[slices_of(shifted(shared, homes[me][0], -1))]
-            sent.append(comm.isend(view, rank, tag=_TAG))
+            sent.append(messages.isend(view, rank, tag=tag))
         ready = None
         if n < len(mine):
             ready = mine[n], np.empty(extents_of(mine[n]), field.dtype)
@@ -345,7 +345,7 @@ def _owned(field: Field, unit: Sequence[int]) -> Iterator[tuple[Box, npt.NDArray
                 if rank == me:
                     place[...] = read_box(field, common)
                 else:
-                    comm.recv(place, rank, tag=_TAG)
+                    messages.recv(place, rank, tag=tag)
         for request in sent:
             request.wait()
         if ready is not None:

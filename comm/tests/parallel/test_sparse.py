@@ -78,7 +78,8 @@ def on_one(S, x, space_name, dtype=None, **options):
     A = kernels.sparse.CrsMatrix(
         S.indptr, S.indices, S.data.astype(dtype or S.dtype), S.shape, space=space_name
     )
-    y = kernels.sparse.spmv(A, es.array(x, space=space_name), algorithm="rows", **options)
+    with es.use_space(space_name):
+        y = kernels.sparse.spmv(A, es.array(x), algorithm="rows", **options)
     return y.to_numpy()
 
 

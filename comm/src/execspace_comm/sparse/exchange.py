@@ -23,7 +23,6 @@ from .partition import Partition
 
 __all__ = ["Exchange", "Plan"]
 
-_TAG = 7310  # of messages of ghosts
 
 Spans = dict[int, tuple[int, int]]  # rank -> its part of a buffer, in rows
 
@@ -47,6 +46,7 @@ class Plan:
         engine: str,
     ) -> None:  # fmt: skip
         self.comm: Comm = columns.comm
+        self.messages, self.tag = self.comm._apart()
         self.space, self.ghosts = space, ghosts
         self.engine, self.why = _engine(engine, self.comm, space)
         ends = np.searchsorted(ghosts, columns.bounds)
@@ -152,12 +152,12 @@ class _Messages:
     """By MPI, with persistent requests."""
 
     def __init__(self, plan: Plan, sent: es.View, got: es.View, queue: es.ExecutionSpace) -> None:
-        comm = plan.comm
+        comm, tag = plan.messages, plan.tag
         self._requests = [
-            comm.recv_init(_part(got, span), rank, tag=_TAG, space=queue)
+            comm.recv_init(_part(got, span), rank, tag=tag, space=queue)
             for rank, span in plan.incoming.items()
         ] + [
-            comm.send_init(_part(sent, span), rank, tag=_TAG, space=queue)
+            comm.send_init(_part(sent, span), rank, tag=tag, space=queue)
             for rank, span in plan.outgoing.items()
         ]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,10 @@ def joined(reducer: Any, results: Sequence[Any]) -> Any:
     if found.shape is not None:
         return _joined_arrays(found, results)
     total = total_of("joined", found)
+    wide = found.kind in _EXACT and _exceeds(_EXACT[found.kind], results)
     for result in results:
         for contribution in _contributions(found, result):
-            total.add(_sized(contribution))
+            total.add(np.uint64(contribution) if wide else _sized(contribution))
     return _plain(total.result())
 
 
@@ -127,6 +129,17 @@ def _contributions(reducer: Any, result: Any) -> Iterator[Any]:
         yield result.item()
     else:
         yield result
+
+
+_EXACT: dict[str, Callable[[Sequence[int]], int]] = {"sum": sum, "prod": prod}
+
+
+def _exceeds(exact: Callable[[Sequence[int]], int], results: Sequence[Any]) -> bool:
+    """Whether integers that are not negative come to more than int64 holds. Python's integers do
+    not tell that they were uint64, and of int64 it would have been an overflow."""
+    if any(type(result) is not int or result < 0 for result in results):
+        return False
+    return exact(results) >= 2**63
 
 
 def _sized(value: Any) -> Any:

@@ -111,7 +111,8 @@ def test_traffic_is_counted(comm, space):
             es.zeros(4, es.float32, space=space), (comm.rank - 1) % comm.size,
         )  # fmt: skip
     assert traffic.collectives["allreduce"] == 1
-    assert (traffic.total_messages, traffic.total_bytes) == (1, 16)
+    # What a rank sends to itself is no message to others.
+    assert (traffic.total_messages, traffic.total_bytes) == ((1, 16) if comm.size > 1 else (0, 0))
 
 
 def test_many_ranks_join_in_groups(comm, space):
