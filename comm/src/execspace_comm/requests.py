@@ -9,7 +9,7 @@ from .base import refuse_recording
 from .errors import CommError, translated
 from .mpi import MPI
 from .parcels import Parcel
-from .waiting import keep, pause
+from .waiting import keep, poll
 
 __all__ = ["Message", "PersistentRequest", "Request", "wait_all"]
 
@@ -80,11 +80,7 @@ class Request:
         if not self._done:
             refuse_recording(self._what)
             try:
-                with translated(self._what):
-                    tests = 0
-                    while not self._request.Test(self._status):
-                        pause(tests)
-                        tests += 1
+                poll(self._request, self._what, self._status)
             except CommError as error:
                 self._failed(error)
             self._finish()
@@ -206,11 +202,7 @@ class PersistentRequest:
             raise CommError(f"{self._what}: nothing was started; call start() first.")
         refuse_recording(self._what)
         try:
-            with translated(self._what):
-                tests = 0
-                while not self._request.Test(self._status):
-                    pause(tests)
-                    tests += 1
+            poll(self._request, self._what, self._status)
         except CommError:
             self._active = False
             if self._receives and self._note is not None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .errors import translated
 from .mpi import MPI
 
-__all__ = ["keep", "numbers_of_all", "pause", "tend", "told_by_all", "wait"]
+__all__ = ["keep", "numbers_of_all", "pause", "poll", "tend", "told_by_all", "wait"]
 
 _SPINS = 400  # tests at once, some 200 us: what a message within a host takes
 _YIELDS = 2000  # tests after which the core is offered to others; then it sleeps
@@ -47,14 +47,19 @@ def wait(request: Any, what: str, status: Any = None, kept: Any = None) -> None:
         If MPI reports an error.
     """
     try:
-        with translated(what):
-            tests = 0
-            while not request.Test(status):
-                pause(tests)
-                tests += 1
+        poll(request, what, status)
     except BaseException:
         keep(request, kept)
         raise
+
+
+def poll(request: Any, what: str, status: Any = None) -> None:
+    """As `wait`, of a request that its owner keeps."""
+    tests = 0
+    with translated(what):
+        while not request.Test(status):
+            pause(tests)
+            tests += 1
 
 
 def pause(tests: int) -> None:
