@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import execspace as es
+from execspace.views.deep_copy import may_overlap, share_elements
 
 from .awareness import takes
 from .checks import Checker
@@ -18,7 +19,7 @@ from .parcels import Carrier, Parcel
 from .traffic import Traffic
 from .waiting import tend, wait
 
-__all__ = ["CommBase", "refuse_overlap", "refuse_recording"]
+__all__ = ["CommBase", "overlap", "refuse_overlap", "refuse_recording"]
 
 Where = str | es.ExecutionSpace | None
 
@@ -60,15 +61,16 @@ class CommBase:
     def counting(self) -> Iterator[Traffic]:
         """Count what this rank sends within a `with` block.
 
-        Examples
-        --------
-        >>> import execspace as es
-        >>> import execspace_comm as escomm
-        >>> comm = escomm.world()
-        >>> with comm.counting() as traffic:
-        ...     _ = comm.allreduce(es.ones(4, space="serial"))
-        >>> traffic.collectives["allreduce"]
-        1
+                Examples
+                --------
+                >>> import execspace as es
+        from execspace.views.deep_copy import may_overlap, share_elements
+                >>> import execspace_comm as escomm
+                >>> comm = escomm.world()
+                >>> with comm.counting() as traffic:
+                ...     _ = comm.allreduce(es.ones(4, space="serial"))
+                >>> traffic.collectives["allreduce"]
+                1
         """
         traffic = Traffic()
         self._traffic.append(traffic)
@@ -165,15 +167,18 @@ class CommBase:
         return grouped(view.dtype.itemsize, (view.size,) if counts is None else counts)
 
 
+def overlap(a: es.View, b: es.View) -> bool:
+    """Whether two Views have elements in common."""
+    return a.memory_space is b.memory_space and may_overlap(a, b) and share_elements(a, b)
+
+
 def refuse_overlap(what: str, a: es.View, b: es.View) -> None:
     """CommError if two Views share memory, of which MPI would read one and write the other."""
-    if a.memory_space is b.memory_space and a.size and b.size:
-        begin, end = a.data_ptr, a.data_ptr + a.span * a.dtype.itemsize
-        if begin < b.data_ptr + b.span * b.dtype.itemsize and b.data_ptr < end:
-            raise CommError(
-                f"{what}: View '{a.label}', which is read, and View '{b.label}', which is written, "
-                f"share memory; expected two that do not."
-            )
+    if overlap(a, b):
+        raise CommError(
+            f"{what}: View '{a.label}', which is read, and View '{b.label}', which is written, "
+            f"share memory; expected two that do not."
+        )
 
 
 def refuse_recording(what: str) -> None:

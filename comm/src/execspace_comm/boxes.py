@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,10 @@ from .errors import CommError
 from .field import Field
 from .grid import Box
 from .mpi import MPI
-from .parts import agreed
+from .parts import agreed, attempt
 
 __all__ = [
-    "PIECE", "Told", "attempt", "extents_of", "fields_of", "global_box", "in_turn", "meeting",
+    "PIECE", "Told", "extents_of", "fields_of", "global_box", "in_turn", "meeting",
     "own_pieces", "pieces", "read_box", "same_elements", "shifted", "slices_of", "stored",
     "write_box",
 ]  # fmt: skip
@@ -31,8 +31,6 @@ __all__ = [
 PIECE = 1 << 26  # bytes of a field that a rank has on the host at once
 
 _SAME = (MPI.IDENT, MPI.CONGRUENT)  # the same ranks in the same order
-
-T = TypeVar("T")
 
 
 # -- boxes -----------------------------------------------------------------------------------------
@@ -185,33 +183,6 @@ def fields_of(what: str, fields: Any, /, **about: Any) -> tuple[Comm, dict[str, 
     others = {name: repr(value) for name, value in about.items()}
     agreed(comm, what, problem, {"fields": repr(list(given)), **each, **others}, 0)
     return comm, given
-
-
-def attempt(comm: Comm, what: str, do: Callable[[], T]) -> T:
-    """What a function of this rank returns, which communicates nothing.
-
-    Raises
-    ------
-    CommError
-        On all ranks, with the same message, if it raises on one of them.
-    """
-    found: Any = None
-    error: Exception | None = None
-    try:
-        found = do()
-    except Exception as raised:  # on which other ranks wait
-        error = raised
-    try:
-        agreed(comm, what, "" if error is None else described(error), {}, 0)
-    except CommError as together:
-        raise together from error
-    return found  # type: ignore[no-any-return]
-
-
-def described(error: Exception) -> str:
-    """An error in a line; of those that are no CommError, with the kind."""
-    text = str(error)
-    return text if isinstance(error, CommError) else f"{type(error).__name__}: {text}"
 
 
 def in_turn(comm: Comm, what: str, do: Callable[[], None]) -> None:

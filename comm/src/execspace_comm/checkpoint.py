@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Mapping
@@ -26,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .boxes import (
-    attempt,
     extents_of,
     fields_of,
     global_box,
@@ -42,13 +42,14 @@ from .errors import CommError
 from .field import Field
 from .grid import Box
 from .part_files import checked_path, sync, sync_folder, verify
-from .parts import agreed, ranks_of
+from .parts import agreed, attempt, ranks_of
 from .state import decoded, dtype_in_json, dtype_of, encoded, plain
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT, _VERSION = "execspace-comm checkpoint", 1
 _INDEX = "checkpoint.json"
+_DATA = re.compile(r"data-\d{6,}")  # folders of parts, which nobody else makes
 _BLOCK = 1 << 23  # bytes that have a checksum of their own
 
 Path = str | os.PathLike[str]
@@ -146,7 +147,7 @@ def save_checkpoint(
     if comm.rank == 0:
         sync_folder(name)
         for old in os.listdir(name):
-            if old.startswith("data-") and old != data:
+            if _DATA.fullmatch(old) and old != data:
                 shutil.rmtree(os.path.join(name, old), ignore_errors=True)
 
 
@@ -218,13 +219,13 @@ def _new_folder(name: str) -> str:
         raise CommError("there is a file; expected a folder, or nothing.")
     os.makedirs(name, exist_ok=True)
     there = os.listdir(name)
-    data = [one for one in there if one.startswith("data-")]
+    data = [one for one in there if _DATA.fullmatch(one)]
     if _INDEX not in there and len(data) + (f"{_INDEX}.part" in there) < len(there):
         others = ", ".join(sorted(set(there) - set(data))[:3])
         raise CommError(
             f"the folder has {others}, and no {_INDEX}; expected a checkpoint, or an empty folder."
         )
-    numbers = [int(one[5:]) for one in data if one[5:].isdigit()]
+    numbers = [int(one[5:]) for one in data]
     found = f"data-{max(numbers, default=0) + 1:06}"
     os.mkdir(os.path.join(name, found))
     return found

@@ -72,6 +72,7 @@ class Comm(PointToPoint, Collectives, Reductions):
             )
         self._of_spaces: dict[str, NcclComm] = {}
         self._is_own = False  # made here, and not by the user
+        self._parts: dict[Any, Comm] = {}  # what is made of it for algorithms, and kept
         self._apart_made: Comm | None = None
         self._apart_tags = 0
         super().__init__(found, "comm" in config.checks() if checked is None else bool(checked))
@@ -117,6 +118,9 @@ class Comm(PointToPoint, Collectives, Reductions):
             nccl.free()
         self._of_spaces.clear()
         self._folding.free()
+        for part in self._parts.values():
+            part.free()
+        self._parts.clear()
         if self._apart_made is not None:
             self._apart_made.free()
             self._apart_made = None

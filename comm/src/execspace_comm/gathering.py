@@ -86,9 +86,10 @@ def gather_field(field: Field, index: Any = (), *, root: int = 0) -> npt.NDArray
     True
     """
     comm = _comm_of(field, "gather_field")
-    root = comm._root(root, "gather_field")
     selected, problem = _selected(field, index)
-    agreed(comm, "gather_field", problem, {**_about(field), "the index": repr(index)}, 0)
+    wrong, root = _root(comm, root, "gather_field")
+    about = {**_about(field), "the index": repr(selected), "root": str(root)}
+    agreed(comm, "gather_field", problem or wrong, about, 0)
     comm._begin("gather_field", 0, root=root, shape=field.global_shape, dtype=str(field.dtype))
     messages, tag = comm._apart()
     mine = _part(field, comm.rank, selected)
@@ -143,10 +144,9 @@ def scatter_field(array: es.View | Any | None, field: Field, *, root: int = 0) -
     True
     """
     comm = _comm_of(field, "scatter_field")
-    root = comm._root(root, "scatter_field")
     given: Any = None
-    problem = ""
-    if comm.rank == root:
+    problem, root = _root(comm, root, "scatter_field")
+    if comm.rank == root and not problem:
         try:
             given = comm._view(array, "array")
         except (es.ExecspaceError, TypeError) as error:
@@ -158,7 +158,7 @@ def scatter_field(array: es.View | Any | None, field: Field, *, root: int = 0) -
                     f"'{field.label}'; expected shape {field.global_shape} and dtype "
                     f"{field.dtype}."
                 )
-    agreed(comm, "scatter_field", problem, _about(field), 0)
+    agreed(comm, "scatter_field", problem, {**_about(field), "root": str(root)}, 0)
     comm._begin("scatter_field", 0, root=root, shape=field.global_shape, dtype=str(field.dtype))
     messages, tag = comm._apart()
     everything = [Along(0, n, 1) for n in field.global_shape]
@@ -184,6 +184,14 @@ def _comm_of(field: Any, what: str) -> Any:
     if not isinstance(field, Field):
         raise CommError(f"{what}: {field!r}; expected a field, as Decomposition.field makes it.")
     return field.decomposition.comm
+
+
+def _root(comm: Any, root: Any, what: str) -> tuple[str, Any]:
+    """What is wrong with a root, and which rank it is."""
+    try:
+        return "", comm._root(root, what)
+    except CommError as error:
+        return str(error), root
 
 
 def _about(field: Field) -> dict[str, str]:

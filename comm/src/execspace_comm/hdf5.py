@@ -8,6 +8,7 @@ HDF5: https://docs.hdfgroup.org/hdf5/v1_14/; h5py: https://docs.h5py.org/.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 
 from .boxes import (
     Told,
-    attempt,
     extents_of,
     fields_of,
     in_turn,
@@ -31,7 +31,7 @@ from .communicator import Comm
 from .errors import CommError
 from .field import Field
 from .grid import Box
-from .parts import agreed
+from .parts import agreed, attempt
 
 __all__ = ["read_hdf5", "write_hdf5"]
 
@@ -74,7 +74,9 @@ def write_hdf5(
     Notes
     -----
     Collective; blocks. The datasets have the global shape, so the file tells nothing of ranks, and
-    is the same for all numbers of them where they write in turn.
+    is the same for all numbers of them where they write in turn and there are no chunks. A chunk
+    that two ranks have parts of is written twice then, and of compressed ones the first stays in
+    the file as a gap: `h5repack` closes it.
 
     Where h5py is built for MPI (``h5py.get_config().mpi``), ranks write together. Else each opens
     the file when the one before it has closed it: that is as fast as one process. `write_zarr` and
@@ -126,8 +128,9 @@ def write_hdf5(
             in_turn(comm, what, lambda: _write_own(part, given, told))
         attempt(comm, what, finish)
     except CommError:
-        if comm.rank == 0 and os.path.exists(part):
-            os.remove(part)
+        if comm.rank == 0:
+            with contextlib.suppress(OSError):
+                os.remove(part)
         raise
 
 

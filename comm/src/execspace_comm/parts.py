@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ from .communicator import Comm, comm_of
 from .errors import CommError
 from .field import Field
 
-__all__ = ["Part", "agreed", "numbers_of_all", "part_of", "ranks_of", "told_by_all"]
+__all__ = ["Part", "agreed", "attempt", "numbers_of_all", "part_of", "ranks_of", "told_by_all"]
+
+
+T = TypeVar("T")
 
 
 class Part(NamedTuple):
@@ -81,6 +85,33 @@ def agreed(comm: Comm, what: str, problem: str, about: dict[str, str], length: i
                     f"rank {rank} {mine}; expected the same on all."
                 )
     return [n for _, _, n in found]
+
+
+def attempt(comm: Comm, what: str, do: Callable[[], T]) -> T:
+    """What a function of this rank returns, which communicates nothing.
+
+    Raises
+    ------
+    CommError
+        On all ranks, with the same message, if it raises on one of them.
+    """
+    found: Any = None
+    error: Exception | None = None
+    try:
+        found = do()
+    except Exception as raised:  # on which other ranks wait
+        error = raised
+    try:
+        agreed(comm, what, "" if error is None else described(error), {}, 0)
+    except CommError as together:
+        raise together from error
+    return found  # type: ignore[no-any-return]
+
+
+def described(error: Exception) -> str:
+    """An error in a line; of those that are no CommError, with the kind."""
+    text = str(error)
+    return text if isinstance(error, CommError) else f"{type(error).__name__}: {text}"
 
 
 def told_by_all(comm: Comm, value: Any, what: str) -> list[Any]:

@@ -19,7 +19,7 @@ from .base import Where
 from .communicator import Comm
 from .errors import CommError
 from .field import Field
-from .parts import numbers_of_all, part_of
+from .parts import attempt, numbers_of_all, part_of, ranks_of
 
 __all__ = ["fill_random"]
 
@@ -103,11 +103,19 @@ def fill_random(
         raise CommError(
             "fill_random: offset= and comm=; expected one of them: an offset asks no ranks."
         )
-    view, ranks, _ = part_of(array, comm, "fill_random")
-    if not view.shape:
-        raise CommError(
-            f"fill_random: View '{view.label}' has rank 0, and no first dimension; expected rows."
-        )
+
+    def checked() -> tuple[es.View, Any]:
+        view, ranks, _ = part_of(array, comm, "fill_random")
+        if not view.shape:
+            raise CommError(
+                f"View '{view.label}' has rank 0, and no first dimension; expected rows."
+            )
+        return view, ranks
+
+    if offset is None:
+        view, ranks = attempt(ranks_of(comm), "fill_random", checked)
+    else:
+        view, ranks = checked()
     if offset is None:
         ranks._begin("fill_random", 8, dtype=str(view.dtype), shape=("*", *view.shape[1:]))
         offset = int(numbers_of_all(ranks, view.size, "fill_random")[: ranks.rank].sum())

@@ -26,8 +26,8 @@ class Request:
     """A message that was begun, and is done when `wait` has returned or `test` has said so.
 
     It keeps its View alive. What arrives is in the View for all that is launched on its space
-    after that; until then neither may be looked at, and what is sent must not be changed. A
-    request that is dropped goes on: what is sent is sent, and what arrives is lost.
+    after that; until then neither may be looked at, and what is sent must not be changed. Of a
+    request that is dropped, what is sent is sent, and what is received is given up, as by `cancel`.
     """
 
     _done = True  # until it is made
@@ -93,8 +93,7 @@ class Request:
         if not self._done and self._receives:
             status = MPI.Status()
             with translated(self._what):
-                self._request.Cancel()
-                self._request.Wait(status)
+                _given_up(self._request, status)
             self._done = True
             self._parcel.drop()
             return bool(status.Is_cancelled())
@@ -130,8 +129,19 @@ class Request:
         self._parcel.drop(used=self._receives)
 
     def __del__(self) -> None:
-        if not self._done and not MPI.Is_finalized():
+        if self._done or MPI.Is_finalized():
+            return
+        if self._receives:
+            _given_up(self._request)
+            self._parcel.drop()
+        else:
             keep(self._request, (self._parcel,))
+
+
+def _given_up(request: Any, status: Any = None) -> None:
+    """Have MPI forget a receive; if its message is there already, it is lost. Local."""
+    request.Cancel()
+    request.Wait(status)
 
 
 def arrived(parcel: Parcel, status: Any, unit: Any, what: str) -> Message:
@@ -235,10 +245,12 @@ class PersistentRequest:
     def __del__(self) -> None:
         if self._freed or MPI.Is_finalized():
             return
-        if self._active:
+        if self._active and not self._receives:
             keep(self._request, (self._parcel,), persistent=True)
-        else:
-            self._request.Free()  # MPI counts those that are left
+            return
+        if self._active:
+            _given_up(self._request)
+        self._request.Free()  # MPI counts those that are left
 
 
 def wait_all(requests: Iterable[Request | PersistentRequest]) -> list[Message | None]:

@@ -7,7 +7,6 @@ other, and what comes before a part is where its scan begins.
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import execspace as es
 
@@ -21,22 +20,20 @@ __all__ = ["along", "scan_lines"]
 
 _MOST_AXES = 7  # a policy has up to six, and the line is one more
 
-# Making a communicator is slow, and MPI libraries have few thousands of them: each is made once.
-_found: WeakKeyDictionary[Comm, dict[tuple[tuple[int, ...], int], Comm]] = WeakKeyDictionary()
-
 
 def along(d: Division, axis: int) -> Comm:
     """The ranks that have the same lines along an axis, in its order. Collective; blocks."""
     if d.ranks[axis] == d.comm.size:
         return d.comm
-    known = _found.setdefault(d.comm, {})
-    if (d.ranks, axis) not in known:
+    # Making a communicator is slow, and MPI libraries have some 2000: each is made once.
+    known, key = d.comm._parts, (d.ranks, axis)
+    if key not in known:
         others = [n for n in range(d.rank) if n != axis]
         color = rank_at([d.coordinates[n] for n in others], [d.ranks[n] for n in others])
         made = d.comm.split(color, d.coordinates[axis])
         assert made is not None
-        known[d.ranks, axis] = made
-    return known[d.ranks, axis]
+        known[key] = made
+    return known[key]
 
 
 def scan_lines(

@@ -16,15 +16,14 @@ import numpy as np
 
 import execspace as es
 from execspace.reducers.python_joins import joined, without_final
-from execspace.views.deep_copy import share_elements
 
-from .base import Where, refuse_recording
+from .base import Where, overlap, refuse_recording
 from .communicator import Comm
 from .errors import CommError
 from .field import Field
 from .joins import join_of
 from .kernel_joins import accumulator, join_in_kernels, reducer_of
-from .parts import part_of, ranks_of, told_by_all
+from .parts import agreed, attempt, part_of, ranks_of, told_by_all
 from .scan_kernels import AROUND
 from .scan_lines import along, scan_lines
 
@@ -183,14 +182,23 @@ def scan_field(
     True
     """
     refuse_recording("scan_field")
-    part = part_of(array, comm, "scan_field")
-    source, field = part.view, part.field
-    target = _target(part.view, field, array if out is None else out, comm)
-    found = without_final(reducer_of(reducer, "scan_field"))
-    join_of(found, source.dtype, "scan_field")  # refuses what is not joined
-    at = _axis(source, field, axis)
-    where = es.space_for(source, target, space=space)
-    ranks = part.comm
+    ranks = array.decomposition.comm if isinstance(array, Field) else ranks_of(comm)
+
+    def checked() -> tuple[es.View, Field | None, es.View, es.Reducer, int, Any]:
+        source, _, field = part_of(array, comm, "scan_field")
+        target = _target(source, field, array if out is None else out, comm)
+        found = without_final(reducer_of(reducer, "scan_field"))
+        join_of(found, source.dtype, "scan_field")  # refuses what is not joined
+        at = _axis(source, field, axis)
+        return source, field, target, found, at, es.space_for(source, target, space=space)
+
+    source, field, target, found, at, where = attempt(ranks, "scan_field", checked)
+    about = {
+        "the dtype": str(source.dtype), "the reducer": found.name,
+        "exclusive": str(bool(exclusive)), "the axis": str(at),
+        "the shape of rows": str(source.shape[1:] if field is None else ""),
+    }  # fmt: skip
+    agreed(ranks, "scan_field", "", about, source.size)
     ranks._begin(
         "scan_field", source.nbytes, dtype=str(source.dtype), shape=("*", *source.shape[1:])
         if field is None else field.global_shape, axis=at, reducer=found.name,
@@ -224,8 +232,7 @@ def _target(source: es.View, field: Field | None, out: Any, comm: Any) -> es.Vie
         )
     if target.is_readonly:
         raise CommError(f"scan_field: View '{target.label}' is read-only and would be written.")
-    same_memory = target.memory_space is source.memory_space
-    if target != source and same_memory and source.size and share_elements(target, source):
+    if target != source and overlap(target, source):
         raise CommError(
             f"scan_field: out '{target.label}' and View '{source.label}' overlap without being "
             f"the same; copy one of them first with es.deep_copy."

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 import execspace as es
 
-from .base import Where, refuse_recording
+from .base import Where, overlap, refuse_recording
 from .communicator import Comm
 from .errors import translated
+from .field import Field
 from .mpi import MPI
-from .parts import agreed, part_of
+from .parts import agreed, attempt, part_of, ranks_of
 
 __all__ = ["argsort", "sort", "sort_by_key"]
 
@@ -207,7 +208,8 @@ def _job(
     what: str, given: tuple[Any, ...], comm: Any, descending: bool, out: str, space: Where
 ) -> _Job:
     refuse_recording(what)
-    parts = [part_of(value, comm, what) for value in given]
+    own = given[0].decomposition.comm if isinstance(given[0], Field) else ranks_of(comm)
+    parts = attempt(own, what, lambda: [part_of(value, comm, what) for value in given])
     views, ranks = tuple(p.view for p in parts), parts[0].comm
     problem, where = _problem(what, views, descending, out), None
     try:
@@ -254,6 +256,10 @@ def _problem(what: str, views: tuple[es.View, ...], descending: Any, out: Any) -
                 f"View '{view.label}' is read-only and would be written; copy it into a new View, "
                 f"or take new Views by out='unbalanced'."
             )
+    for n, view in enumerate(views):
+        for other in views[:n]:
+            if overlap(view, other):
+                return f"Views '{other.label}' and '{view.label}' overlap; copy one of them first."
     for view in views[1:]:
         if not view.shape or view.shape[0] != keys.shape[0]:
             return (

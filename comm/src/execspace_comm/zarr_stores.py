@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .boxes import (
-    attempt,
     extents_of,
     fields_of,
     global_box,
@@ -36,6 +35,7 @@ from .boxes import (
 from .errors import CommError
 from .field import Field
 from .grid import Box, chosen_grid, coordinates, part
+from .parts import attempt
 
 __all__ = ["read_zarr", "write_zarr"]
 
@@ -103,23 +103,35 @@ def write_zarr(
     >>> escomm.read_zarr(f"{folder}/flow.zarr", {"u": u})["time"]
     0.5
     """
-    name = os.fspath(path)
+    name = os.path.normpath(os.fspath(path))  # a slash at the end would be in the names beside it
     what = f"write_zarr({name!r})"
     comm, given = fields_of(
         what, fields, path=name, attrs=attrs, chunks=chunks, shards=shards,
         zarr_format=zarr_format, options=options,
     )  # fmt: skip
-    beside = f"{name}.part"
+    beside, before = f"{name}.part", f"{name}.old"
     shapes = attempt(
         comm, what, lambda: {key: _shapes(key, f, chunks, shards) for key, f in given.items()}
     )
 
-    def create() -> None:
-        zarr = _zarr()
+    def check() -> None:
         if comm.rank > 0:
             return
         if os.path.exists(name) and not _is_store(name):
             raise CommError("there is something else than a Zarr store; remove it first.")
+        for other in (beside, before):
+            if os.path.exists(other) and not _is_store(other):
+                raise CommError(
+                    f"there is {other!r}, which is no Zarr store and would be written over; move "
+                    f"it first."
+                )
+
+    def create() -> None:
+        zarr = _zarr()
+        if zarr_format not in (2, 3):
+            raise CommError(f"zarr_format={zarr_format!r}; expected 2 or 3.")
+        if comm.rank > 0:
+            return
         shutil.rmtree(beside, ignore_errors=True)
         group = zarr.create_group(beside, zarr_format=zarr_format, attributes=dict(attrs or {}))
         for key, field in given.items():
@@ -136,7 +148,7 @@ def write_zarr(
             except (TypeError, ValueError) as error:
                 raise CommError(
                     f"zarr refuses field {key!r} of dtype {field.dtype} and shape "
-                    f"{field.global_shape}: {error}. write_hdf5 and save_checkpoint take it."
+                    f"{field.global_shape}: {error}. save_checkpoint takes all fields."
                 ) from error
             if not known:
                 raise CommError(
@@ -164,13 +176,18 @@ def write_zarr(
 
     def replace() -> None:
         if comm.rank == 0:
-            before = f"{name}.old"
             shutil.rmtree(before, ignore_errors=True)
             if os.path.exists(name):
                 os.rename(name, before)
-            os.rename(beside, name)
+            try:
+                os.rename(beside, name)
+            except OSError:
+                if os.path.exists(before):
+                    os.rename(before, name)
+                raise
             shutil.rmtree(before, ignore_errors=True)
 
+    attempt(comm, what, check)  # before anything is removed
     try:
         attempt(comm, what, create)
         error = write(None)
@@ -249,6 +266,10 @@ def _shapes(
     if any(word in ("", ".", "..") for word in key.split("/")):
         raise CommError(
             f"name {key!r} of a field; expected one such as 'u', or 'flow/u' in a group."
+        )
+    if shards is not None and chunks is None:
+        raise CommError(
+            f"shards={shards!r} without chunks=; expected both: usual chunks depend on ranks."
         )
     chunk = _usual(field) if chunks is None else _extents("chunks", chunks, key, field)
     if shards is None:

@@ -21,7 +21,7 @@ from ..errors import CommError, translated
 from ..parts import agreed, ranks_of
 from .matrix import DistributedCrsMatrix
 from .partition import Partition
-from .sources import from_entries, from_root
+from .sources import divided, from_entries, from_root
 
 __all__ = ["from_matrix_market"]
 
@@ -84,7 +84,7 @@ def from_matrix_market(
     if ranks.rank == 0:
         try:
             head = _head(name)
-        except (OSError, CommError) as error:
+        except Exception as error:  # on which other ranks wait
             head = str(error)
     with translated("from_matrix_market"):
         head = ranks.mpi.bcast(head)
@@ -120,7 +120,8 @@ def _head(name: str) -> _Head:
         except ValueError:
             raise CommError(f"its size is {line!r}; expected three numbers.") from None
         if words[4] != b"general" and rows != columns:
-            raise CommError(f"it is {words[4].decode()} of {rows} x {columns}; expected a square.")
+            kind = words[4].decode(errors="replace")
+            raise CommError(f"it is {kind} of {rows} x {columns}; expected a square.")
         return _Head(banner, rows, columns, count, file.tell(), os.path.getsize(name))
 
 
@@ -157,11 +158,7 @@ def _of_parts(
             f"from_matrix_market: {name!r} has {sum(found)} lines of entries; expected "
             f"{head.lines}, as its head says."
         )
-    shape = rows if isinstance(rows, Partition) else head.rows
-    of_columns = columns if columns is not None else None
-    if of_columns is None and head.rows != head.columns:
-        of_columns = head.columns
-    both = (shape, shape if of_columns is None else of_columns)
+    both = divided(rows, columns, (head.rows, head.columns), comm, "from_matrix_market")
     return from_entries(*entries, both, comm=comm, **options)
 
 

@@ -14,7 +14,7 @@ from execspace_kernels import sparse
 
 from ..communicator import Comm
 from ..errors import CommError
-from ..parts import agreed, ranks_of
+from ..parts import agreed, attempt, ranks_of
 from .exchange import Plan
 from .joining import Joiner
 from .partition import Partition, as_partition
@@ -114,11 +114,19 @@ class DistributedCrsMatrix(Stored):
         given = rows.comm if comm is None and isinstance(rows, Partition) else comm
         self.comm = ranks_of(given)
         self.space = _space(space, values)
-        arrays = Rows(_indices(row_map), _indices(entries), _host(values))
+
+        def checked() -> Rows:
+            return Rows(_indices(row_map), _indices(entries), _host(values))
+
+        arrays = attempt(self.comm, what, checked)
         if rows is None:
             rows = Partition.of_sizes(max(arrays.length, 0), self.comm)
-        self.rows = as_partition(rows, self.comm, f"{what}: rows")
-        self.columns = as_partition(columns, self.comm, f"{what}: columns", self.rows)
+
+        def divided() -> tuple[Partition, Partition]:
+            of_rows = as_partition(rows, self.comm, f"{what}: rows")
+            return of_rows, as_partition(columns, self.comm, f"{what}: columns", of_rows)
+
+        self.rows, self.columns = attempt(self.comm, what, divided)
         self.shape = self.rows.n, self.columns.n
         self.overlap = bool(overlap)
         self.dtype: np.dtype[Any] = arrays.values.dtype
@@ -127,6 +135,7 @@ class DistributedCrsMatrix(Stored):
         self._plan = Plan(self.columns, self.ghosts, self.space, engine)
         self.engine, self.why = self._plan.engine, self._plan.why
         self._joiner = Joiner(self.comm, self.space, self.engine)
+        self._from = ""  # what has changed the order of entries
         self._places: tuple[es.View, es.View] | None = None  # of the two parts among all values
         self._store(arrays, local)
 
@@ -137,7 +146,8 @@ class DistributedCrsMatrix(Stored):
             problem = (
                 f"row_map has {arrays.length} rows; expected {self.rows.size}, of {self.rows!r}"
             )
-        if not problem and self.dtype.kind not in "fcV":
+        plain = self.dtype.kind in "fc" or self.dtype.fields is not None
+        if not problem and not plain:
             problem = (
                 f"values are of {self.dtype}; expected real or complex floats, as of "
                 f"astype('float64'), or records"
@@ -171,8 +181,14 @@ class DistributedCrsMatrix(Stored):
         Raises
         ------
         CommError
-            If shape or dtype is another one.
+            If shape or dtype is another one, or the matrix was made of entries of any rows, as by
+            `from_entries`. That of `from_root` has its entries by rows, as `CrsMatrix` does.
         """
+        if self._from:
+            raise CommError(
+                f"update: the matrix is of {self._from}, so there is no order of entries; make "
+                f"another one, or make it of rows."
+            )
         view = self.comm._view(values, "update")
         if view.shape != (self.nnz,) or view.dtype != self.dtype:
             raise CommError(

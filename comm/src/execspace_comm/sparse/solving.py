@@ -7,6 +7,7 @@ from typing import Any
 import execspace as es
 from execspace_kernels import solvers
 
+from ..errors import CommError
 from .matrix import DistributedCrsMatrix
 
 __all__ = ["bicgstab", "cg", "chebyshev", "gmres"]
@@ -74,4 +75,9 @@ def chebyshev(A: DistributedCrsMatrix, b: es.View | Any, **options: Any) -> solv
 
 
 def _with_space(A: DistributedCrsMatrix, options: dict[str, Any]) -> dict[str, Any]:
+    if A.rows != A.columns:
+        raise CommError(
+            f"rows of {A!r} are divided by {A.rows.bounds.tolist()} and columns by "
+            f"{A.columns.bounds.tolist()}; expected the same."
+        )
     return {"space": A.space, **options}

@@ -14,7 +14,7 @@ from execspace_kernels import sparse
 
 from ..communicator import Comm
 from ..errors import CommError, translated
-from ..parts import agreed, ranks_of
+from ..parts import agreed, attempt, ranks_of
 from .matrix import DistributedCrsMatrix
 from .partition import Partition, as_partition
 from .splitting import Rows
@@ -61,7 +61,7 @@ def from_root(
     """
     given = rows.comm if comm is None and isinstance(rows, Partition) else comm
     ranks = ranks_of(given)
-    root = ranks._peer(root, "from_root", "root")
+    root = ranks._root(root, "from_root")
     arrays: Rows | None = None
     about: Any = None
     if ranks.rank == root:
@@ -75,7 +75,9 @@ def from_root(
     if isinstance(about, CommError):
         raise about
     shape, dtype, kind = about
-    part = _divided(rows, shape[0], ranks, arrays, root)
+    if isinstance(rows, str) and rows == "entries":
+        rows = _divided(rows, shape[0], ranks, arrays, root)
+    part, of_vectors = divided(rows, columns, shape, ranks, "from_root")
     lengths = np.zeros(part.size, np.int64)
     everything = np.diff(arrays.row_map) if arrays is not None else None
     _scattered(ranks, everything, lengths, root)
@@ -83,12 +85,24 @@ def from_root(
     entries, values = np.empty(int(row_map[-1]), kind), np.empty(int(row_map[-1]), dtype)
     _scattered(ranks, None if arrays is None else arrays.entries, entries, root)
     _scattered(ranks, None if arrays is None else arrays.values, values, root)
-    of_vectors: Any = columns
-    if columns is None and shape[0] != shape[1]:
-        of_vectors = shape[1]
     return DistributedCrsMatrix(
         row_map, entries, values, rows=part, columns=of_vectors, comm=ranks, check=False, **options
     )
+
+
+def divided(
+    rows: Any, columns: Any, shape: tuple[int, int], comm: Comm, what: str
+) -> tuple[Partition, Partition]:
+    """What divides rows and columns of a matrix of a shape; CommError for what does not."""
+    of_rows = _divided(rows, shape[0], comm, None, 0)
+    square = columns is None and shape[0] == shape[1]
+    chosen = of_rows if square else shape[1] if columns is None else columns
+    of_columns = as_partition(chosen, comm, f"{what}: columns")
+    if of_columns.n != shape[1]:
+        raise CommError(
+            f"{what}: columns={columns!r}; expected one of {shape[1]} columns, as the matrix has."
+        )
+    return of_rows, of_columns
 
 
 def _divided(rows: Any, n: int, comm: Comm, arrays: Rows | None, root: int) -> Partition:
@@ -152,13 +166,24 @@ def from_function(
     given = rows.comm if comm is None and isinstance(rows, Partition) else comm
     ranks = ranks_of(given)
     part = as_partition(rows, ranks, "from_function: rows")
-    found = rows_of(part.lower, part.upper)
-    if isinstance(found, tuple) and len(found) == 3:
-        arrays = Rows(*(a.to_numpy() if isinstance(a, es.View) else np.asarray(a) for a in found))
-    elif hasattr(found, "shape"):
-        arrays, _ = _arrays_of(found)
-    else:
-        arrays = _listed(found)
+    wide = columns.n if isinstance(columns, Partition) else part.n if columns is None else columns
+
+    def made() -> Rows:
+        found = rows_of(part.lower, part.upper)
+        if isinstance(found, tuple) and len(found) == 3:
+            host = (a.to_numpy() if isinstance(a, es.View) else np.asarray(a) for a in found)
+            return Rows(*host)
+        if not hasattr(found, "shape"):
+            return _listed(found)
+        arrays, shape = _arrays_of(found)
+        if shape != (part.size, wide):
+            raise CommError(
+                f"rows {part.lower} to {part.upper} are a matrix of {shape[0]} x {shape[1]}; "
+                f"expected {part.size} x {wide}."
+            )
+        return arrays
+
+    arrays = attempt(ranks, "from_function", made)
     row_map, entries = (
         a if a.dtype in (np.int32, np.int64) else a.astype(np.int64) for a in arrays[:2]
     )
@@ -190,7 +215,7 @@ def _listed(rows: Iterable[Any]) -> Rows:
         own, elements = np.asarray(columns, np.int64).reshape(-1), np.asarray(numbers).reshape(-1)
         if own.shape != elements.shape:
             raise CommError(
-                f"from_function: row {len(lengths) - 1} of this rank has {own.size} columns and "
+                f"row {len(lengths) - 1} of this rank has {own.size} columns and "
                 f"{elements.size} values; expected as many."
             )
         lengths.append(own.size)
@@ -243,10 +268,15 @@ def from_entries(
     first, second = shape if isinstance(shape, tuple) else (shape, None)
     given = first.comm if comm is None and isinstance(first, Partition) else comm
     ranks = ranks_of(given)
-    of_rows = as_partition(first, ranks, "from_entries: shape")
-    of_columns = as_partition(second, ranks, "from_entries: shape", of_rows)
-    arrays = [a.to_numpy() if isinstance(a, es.View) else np.asarray(a) for a in (rows, columns)]
-    numbers = values.to_numpy() if isinstance(values, es.View) else np.asarray(values)
+
+    def checked() -> tuple[Partition, Partition, list[Any]]:
+        of_rows = as_partition(first, ranks, "from_entries: shape")
+        of_columns = as_partition(second, ranks, "from_entries: shape", of_rows)
+        three = (rows, columns, values)
+        arrays = [a.to_numpy() if isinstance(a, es.View) else np.asarray(a) for a in three]
+        return of_rows, of_columns, arrays
+
+    of_rows, of_columns, (*arrays, numbers) = attempt(ranks, "from_entries", checked)
     problem = _entries_problem(arrays, numbers, of_rows.n, of_columns.n)
     agreed(ranks, "from_entries", problem, {"values": str(numbers.dtype)}, numbers.size)
     there = of_rows.owner(arrays[0].astype(np.int64))
@@ -258,10 +288,12 @@ def from_entries(
     counts = np.bincount(there, minlength=ranks.size).tolist()
     got, _ = ranks.alltoallv(sent, counts)
     found = _assembled(got.to_numpy(), of_rows)
-    return DistributedCrsMatrix(
+    made = DistributedCrsMatrix(
         found.row_map, found.entries, found.values, rows=of_rows, columns=of_columns, comm=ranks,
         check=False, **options,
     )  # fmt: skip
+    made._from = "from_entries, which brings entries to the ranks of their rows and adds some"
+    return made
 
 
 def _entries_problem(indices: list[Any], values: Any, n: int, m: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from execspace_kernels import blas
 
 from ..communicator import Comm
 from ..errors import CommError
-from ..parts import ranks_of
+from ..parts import agreed, attempt, ranks_of
 
 __all__ = ["dot", "norm"]
 
@@ -56,7 +57,7 @@ def dot(x: es.View | Any, y: es.View | Any, *, comm: Comm | Any = None, space: S
     True
     """
     ranks = ranks_of(comm)
-    return _joined(ranks, blas.dot(x, y, space=space), es.Sum)
+    return _joined(ranks, _own(ranks, "dot", lambda: blas.dot(x, y, space=space)), es.Sum)
 
 
 def norm(x: es.View | Any, order: Any = 2, *, comm: Comm | Any = None, space: Space = None) -> Any:
@@ -89,14 +90,17 @@ def norm(x: es.View | Any, order: Any = 2, *, comm: Comm | Any = None, space: Sp
     ranks = ranks_of(comm)
     if order not in (1, 2, np.inf):
         raise CommError(f"norm: order={order!r}; expected 1, 2 or numpy.inf.")
-    if order == 1:
-        is_complex = np.dtype(x.dtype).kind == "c"
+
+    def sizes() -> Any:
+        view = ranks._view(x, "norm")
         # Of complex numbers `nrm1` adds both parts, as BLAS does.
-        sizes = blas.abs(x, space=space) if is_complex else x
-        return _joined(ranks, blas.nrm1(sizes, space=space), es.Sum)
+        return blas.abs(view, space=space) if view.dtype.kind == "c" else view
+
+    if order == 1:
+        return _joined(ranks, _own(ranks, "norm", lambda: blas.nrm1(sizes(), space=space)), es.Sum)
     if order == np.inf:
-        return _joined(ranks, blas.nrminf(x, space=space), es.Max)
-    own = np.asarray(blas.nrm2(x, space=space), np.float64)
+        return _joined(ranks, _own(ranks, "norm", lambda: blas.nrminf(x, space=space)), es.Max)
+    own = np.asarray(_own(ranks, "norm", lambda: blas.nrm2(x, space=space)), np.float64)
     if ranks.size == 1:
         return _number(own)
     most = np.asarray(_joined(ranks, own, es.Max))
@@ -104,6 +108,13 @@ def norm(x: es.View | Any, order: Any = 2, *, comm: Comm | Any = None, space: Sp
     by = np.where(usable, most, 1.0)
     squares = _joined(ranks, np.where(usable, own / by, 0.0) ** 2, es.Sum)
     return _number(np.where(usable, by * np.sqrt(squares), most))
+
+
+def _own(comm: Comm, what: str, compute: Callable[[], Any]) -> Any:
+    """What a rank has; CommError on all if one cannot, or they have other numbers of columns."""
+    found = np.asarray(attempt(comm, what, compute))
+    agreed(comm, what, "", {"the result": f"{found.dtype} of shape {found.shape}"}, 0)
+    return found
 
 
 def _joined(comm: Comm, own: Any, reducer: Any) -> Any:
