@@ -143,6 +143,9 @@ class PointToPoint(CommBase):
         """
         given, target = self._view(view, "sendrecv"), self._view(out, "sendrecv", written=True)
         refuse_overlap("sendrecv", given, target)
+        # Before the receive is posted, which might get its message until it is cancelled.
+        self._peer(dest, "sendrecv", "dest")
+        self._tag(tag, "sendrecv")
         request = self.irecv(target, source, tag=tag, space=space)
         try:
             sent = self.isend(given, dest, tag=tag, space=space)
