@@ -37,7 +37,7 @@ def compiled(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("library", "ranks", "spaces", "what"), JOBS)
-def test_a_job(library, ranks, spaces, what, compiled):
+def test_a_job(library, ranks, spaces, what, compiled, request):
     if library not in FOUND:
         pytest.skip(f"no {library} here")
     if "opencl" in spaces:
@@ -45,10 +45,11 @@ def test_a_job(library, ranks, spaces, what, compiled):
 
         if not any(row.name == "opencl" and row.usable for row in es.spaces()):
             pytest.skip("no OpenCL here")
+    all_of_it = request.node.get_closest_marker("exhaustive") is not None
     status, output = FOUND[library].run(
         ranks, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist",
         "-p", "execspace_testing.ranks", "--rank-spaces", spaces, "-o", "execspace_levels=",
-        "--pyargs", *what,
+        *(("-m", "") if all_of_it else ()), "--pyargs", *what,
         RANKS_KERNEL_CACHE=str(compiled), seconds=400,
     )  # fmt: skip
     assert status == 0, output[-6000:]

@@ -47,6 +47,7 @@ def test_cg_finds_the_known_solution(program, more, capsys):
     assert ("converged" in capsys.readouterr().out) == (escomm.world().rank == 0)
 
 
+@pytest.mark.exhaustive  # the next one has the same kernels
 def test_dslash_is_that_of_one_rank(program, capsys):
     ranks = program("lattice_qcd", "over_ranks")
     assert ranks.main(["--extents", "4", "6", "2", "4", "--check"]) == 0
