@@ -38,6 +38,11 @@ def pytest_configure(config: Any) -> None:
     if config.getoption("--rank-spaces"):
         names = config.getoption("--rank-spaces").split(",")
         config.option.space = [names[world.Get_rank() % len(names)]]
+    # Folders of tests: pytest removes old ones of other processes, and ranks would do so at once.
+    if world.Get_size() > 1 and not config.option.basetemp:
+        own = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(own.cleanup)
+        config.option.basetemp = os.path.join(own.name, "tests")
     folder = os.environ.get("RANKS_KERNEL_CACHE")
     if not folder:
         cache = None
