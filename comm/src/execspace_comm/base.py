@@ -61,26 +61,23 @@ class CommBase:
     def counting(self) -> Iterator[Traffic]:
         """Count what this rank sends within a `with` block.
 
-                Examples
-                --------
-                >>> import execspace as es
-        from execspace.views.deep_copy import may_overlap, share_elements
-                >>> import execspace_comm as escomm
-                >>> comm = escomm.world()
-                >>> with comm.counting() as traffic:
-                ...     _ = comm.allreduce(es.ones(4, space="serial"))
-                >>> traffic.collectives["allreduce"]
-                1
+        Examples
+        --------
+        >>> import execspace as es
+        >>> import execspace_comm as escomm
+        >>> comm = escomm.world()
+        >>> with comm.counting() as traffic:
+        ...     _ = comm.allreduce(es.ones(4, space="serial"))
+        >>> traffic.collectives["allreduce"]
+        1
         """
         traffic = Traffic()
         self._traffic.append(traffic)
         try:
             yield traffic
         finally:
-            for n, kept in enumerate(self._traffic):
-                if kept is traffic:
-                    del self._traffic[n]
-                    break
+            # In place: a communicator of the library's own counts in the same list.
+            self._traffic[:] = [kept for kept in self._traffic if kept is not traffic]
 
     def trim(self) -> None:
         """Give up staging buffers, and what requests that were dropped have kept, where no message

@@ -409,7 +409,7 @@ class Collectives(CommBase):
         if join.final is not None:
             raise CommError(f"scan: reducer {join.name} has a final, which a scan has no use for.")
         if exclusive:
-            join.identity_of(source.dtype, "scan")
+            join.check_identity(source.dtype, "scan")
         numbers = self._numbers(source, space)
         found = self._folding.prefix(numbers, join, exclusive, "scan")
         return self._stored("scan", source, out, found, space)

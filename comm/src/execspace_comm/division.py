@@ -32,13 +32,10 @@ class Division:
         self.extents = as_extents(extents)
         rank = len(self.extents)
         self.periodic = as_flags(periodic, rank)
-        self.ranks = self._grid(ranks)
+        self.ranks = as_grid(ranks, self.extents, self.comm.size, "Decomposition")
         self.coordinates = coordinates(self.comm.rank, self.ranks)
         self.lower, self.upper = self.box(self.comm.rank)
         self.shape = tuple(b - a for a, b in zip(self.lower, self.upper, strict=True))
-
-    def _grid(self, ranks: Sequence[int] | None) -> tuple[int, ...]:
-        return as_grid(ranks, self.extents, self.comm.size, "Decomposition")
 
     @property
     def rank(self) -> int:

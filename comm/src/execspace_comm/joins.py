@@ -57,8 +57,8 @@ class Join:
             found[at] = self.final(value)
         return found
 
-    def identity_of(self, dtype: np.dtype[Any], what: str) -> Any:
-        """The identity as an element; CommError if there is no such element."""
+    def check_identity(self, dtype: np.dtype[Any], what: str) -> None:
+        """CommError if no element is the identity."""
         with np.errstate(all="ignore"):
             found = np.asarray(self.identity).astype(dtype)
             if not (found == self.identity or self.identity != self.identity):
@@ -66,7 +66,6 @@ class Join:
                     f"{what}: the identity of reducer {self.name} is {self.identity!r}, which no "
                     f"element of {dtype} is; expected exclusive=False, or a View of another dtype."
                 )
-        return found
 
     def fold(self, parts: Array) -> Array:
         """Rows joined from the first to the last."""

@@ -87,13 +87,17 @@ def agreed(comm: Comm, what: str, problem: str, about: dict[str, str], length: i
     return [n for _, _, n in found]
 
 
-def attempt(comm: Comm, what: str, do: Callable[[], T]) -> T:
+def attempt(
+    comm: Comm, what: str, do: Callable[[], T], about: Callable[[T], dict[str, str]] | None = None
+) -> T:
     """What a function of this rank returns, which communicates nothing.
+
+    `about`: of what it returns, what must be the same on all ranks.
 
     Raises
     ------
     CommError
-        On all ranks, with the same message, if it raises on one of them.
+        On all ranks, with the same message, if it raises on one of them, or they do not agree.
     """
     found: Any = None
     error: Exception | None = None
@@ -102,7 +106,8 @@ def attempt(comm: Comm, what: str, do: Callable[[], T]) -> T:
     except Exception as raised:  # on which other ranks wait
         error = raised
     try:
-        agreed(comm, what, "" if error is None else described(error), {}, 0)
+        same = {} if about is None or error is not None else about(found)
+        agreed(comm, what, "" if error is None else described(error), same, 0)
     except CommError as together:
         raise together from error
     return found  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ from .errors import CommError
 from .field import Field
 from .joins import join_of
 from .kernel_joins import accumulator, join_in_kernels, reducer_of
-from .parts import agreed, attempt, part_of, ranks_of, told_by_all
+from .parts import attempt, part_of, ranks_of, told_by_all
 from .scan_kernels import AROUND
 from .scan_lines import along, scan_lines
 
@@ -192,13 +192,15 @@ def scan_field(
         at = _axis(source, field, axis)
         return source, field, target, found, at, es.space_for(source, target, space=space)
 
-    source, field, target, found, at, where = attempt(ranks, "scan_field", checked)
-    about = {
-        "the dtype": str(source.dtype), "the reducer": found.name,
-        "exclusive": str(bool(exclusive)), "the axis": str(at),
-        "the shape of rows": str(source.shape[1:] if field is None else ""),
-    }  # fmt: skip
-    agreed(ranks, "scan_field", "", about, source.size)
+    def about(found: tuple[Any, ...]) -> dict[str, str]:
+        source, field, _, reducer, at, _ = found
+        return {
+            "the dtype": str(source.dtype), "the reducer": reducer.name,
+            "exclusive": str(bool(exclusive)), "the axis": str(at),
+            "the shape of rows": str(source.shape[1:] if field is None else ""),
+        }  # fmt: skip
+
+    source, field, target, found, at, where = attempt(ranks, "scan_field", checked, about)
     ranks._begin(
         "scan_field", source.nbytes, dtype=str(source.dtype), shape=("*", *source.shape[1:])
         if field is None else field.global_shape, axis=at, reducer=found.name,

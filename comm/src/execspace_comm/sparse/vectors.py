@@ -12,7 +12,7 @@ from execspace_kernels import blas
 
 from ..communicator import Comm
 from ..errors import CommError
-from ..parts import agreed, attempt, ranks_of
+from ..parts import attempt, ranks_of
 
 __all__ = ["dot", "norm"]
 
@@ -112,9 +112,11 @@ def norm(x: es.View | Any, order: Any = 2, *, comm: Comm | Any = None, space: Sp
 
 def _own(comm: Comm, what: str, compute: Callable[[], Any]) -> Any:
     """What a rank has; CommError on all if one cannot, or they have other numbers of columns."""
-    found = np.asarray(attempt(comm, what, compute))
-    agreed(comm, what, "", {"the result": f"{found.dtype} of shape {found.shape}"}, 0)
-    return found
+
+    def about(found: Any) -> dict[str, str]:
+        return {"the result": f"{found.dtype} of shape {found.shape}"}
+
+    return attempt(comm, what, lambda: np.asarray(compute()), about)
 
 
 def _joined(comm: Comm, own: Any, reducer: Any) -> Any:
