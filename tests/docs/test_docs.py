@@ -26,6 +26,7 @@ PACKAGES = (
     "execspace_serial",
     "execspace_openmp",
     "execspace_tools",
+    "execspace_comm",
 )
 
 
