@@ -27,6 +27,7 @@ PACKAGES = (
     "execspace_openmp",
     "execspace_tools",
     "execspace_comm",
+    "execspace_kernels",
 )
 
 
