@@ -152,33 +152,58 @@ def joins(clock: Clock, space: Any) -> dict[str, float]:
 
 
 def solver(clock: Clock, space: Any, n: int) -> dict[str, Any]:
-    """An iteration of CG for the seven-point Laplacian, with n^3 rows on each rank."""
+    """An iteration of CG for the seven-point Laplacian, with n^3 rows on each rank: of a system of
+    all ranks, and of one of each rank, in turns.
+
+    "submitted" is the time that the host takes for an iteration, of ten that it does not wait for.
+    """
+    from mpi4py import MPI
+
     from execspace_comm import sparse
+    from execspace_kernels import solvers
 
     from .poisson import rows_of
 
-    comm = clock.comm
-    extents, own = (n * comm.size, n, n), n**3
-    arrays = rows_of(extents, own * comm.rank, own * (comm.rank + 1))
-    A = sparse.DistributedCrsMatrix(*arrays, comm=comm, space=space)
+    comm, own = clock.comm, n**3
     b = es.ones(own, space=space)
-    seconds = []
-    for iterations in (20, 120):
-        turns = []
-        for _ in range(3):
-            space.fence()
-            comm.barrier()
-            begin = time.perf_counter()
-            sparse.cg(A, b, rtol=0.0, max_iterations=iterations)
-            space.fence()
-            turns.append(time.perf_counter() - begin)
-        seconds.append(float(np.median(turns)))
-    mine = (seconds[1] - seconds[0]) / 100 * 1e6
+    handles = {}
+    for name, ranks in (("alone", escomm.Comm(MPI.COMM_SELF)), ("together", comm)):
+        extents = (n * ranks.size, n, n)
+        arrays = rows_of(extents, own * ranks.rank, own * (ranks.rank + 1))
+        A = sparse.DistributedCrsMatrix(*arrays, comm=ranks, space=space)
+        handles[name] = solvers.prepare("cg", A, b, space=space)
+    turns: dict[str, list[float]] = {name: [] for name in handles}
+    for turn in range(TURNS + 1):
+        for name, handle in handles.items():
+            few, many = (
+                clock.once(lambda k=k, h=handle: h.solve(b, rtol=0.0, max_iterations=k), 1)
+                for k in (20, 120)
+            )
+            if turn:
+                turns[name].append((many - few) / 100)
+    medians = {name: float(np.median(each)) for name, each in turns.items()}
+    submitted = {name: _submitted(clock, handle, b) for name, handle in handles.items()}
     return {
-        "rows of a rank": own,
-        "engine": A.engine,
-        "us of an iteration": round(max(comm.mpi.allgather(mine)), 1),
-    }
+        "rows of a rank": own, "engine": A.engine,
+        "us of an iteration": {name: round(us, 1) for name, us in medians.items()},
+        "alone / together": round(medians["alone"] / medians["together"], 3),
+        "us, submitted": submitted,
+    }  # fmt: skip
+
+
+def _submitted(clock: Clock, handle: Any, b: es.View) -> float:
+    solver, found = handle._solver, []
+    for _ in range(TURNS):
+        solver.state.clear(10)
+        solver.begin(b, None, 0.0, 0.0)
+        clock.space.fence()
+        clock.comm.barrier()
+        begin = time.perf_counter()
+        for _ in range(10):
+            solver.advance()
+        found.append((time.perf_counter() - begin) / 10 * 1e6)
+        clock.space.fence()
+    return round(max(clock.comm.mpi.allgather(float(np.median(found)))), 1)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -187,7 +212,9 @@ def main(given: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", type=int, help="cells a side: 512 on devices, 64 on hosts")
-    parser.add_argument("--rows", type=int, help="of CG, a side: 192 on devices, 32 on hosts")
+    parser.add_argument(
+        "--rows", type=int, nargs="+", help="of CG, a side: 128 to 320 on devices, 32 on hosts"
+    )
     parser.add_argument("--only", nargs="*", default=["link", "halos", "joins", "solver"])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args(given)
@@ -209,7 +236,8 @@ def main(given: Sequence[str] | None = None) -> int:
     if "joins" in asked.only:
         found["one double joined, us"] = joins(clock, space)
     if "solver" in asked.only:
-        found["cg"] = solver(clock, space, asked.rows or (192 if device else 32))
+        sides = asked.rows or ((128, 192, 256, 320) if device else (32,))
+        found["cg"] = [solver(clock, space, n) for n in sides]
     if comm.rank == 0:
         text = json.dumps(found, indent=1)
         print(text)

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,7 +254,10 @@ class Shared:
 
     def join_over_ranks(self, view: es.View, reducer: Any) -> None:
         """Make the elements of a View what those of all ranks join to."""
-        self.comm.allreduce(view, view, reducer=reducer, space=self.space)
+        join = partial(self.comm.allreduce, view, view, reducer=reducer, space=self.space)
+        es.library_call("join over ranks", join, space=self.space)
+
+    is_recordable = True  # so an iteration of the solver is submitted as a graph
 
     def solve(
         self, eta: es.View, *, rtol: float, progress: Callable[[int, float], None] | None = None
@@ -268,7 +272,7 @@ def point_source(matrix: Shared) -> es.View:
     """1 for the first spin and colour of the first site of the lattice."""
     eta = matrix.vector()
     if all(n == 0 for n in matrix.division.lower) and matrix.rows:
-        matrix._own(eta)[0, 0, 0, 0, 0, 0] = 1
+        es.deep_copy(es.subview(matrix._own(eta), 0, 0, 0, 0, 0, 0), 1)
     return eta
 
 

@@ -10,7 +10,7 @@ from linear_systems import METHODS, hermitian, skewed, solved
 from sparse_numbers import numbers
 
 import execspace as es
-from execspace_kernels import MatrixError, solvers, sparse
+from execspace_kernels import MatrixError, explain, solvers, sparse
 
 pytest.importorskip("scipy.sparse")
 
@@ -80,7 +80,7 @@ def solved_over_ranks(method, S, b, bounds, spaces, **options):
 
     def work(rank):
         with es.use_space(spaces[rank]):
-            A = Rows(S, group, rank, bounds, es.space(spaces[rank]))
+            A = globals()["Rows"](S, group, rank, bounds, es.space(spaces[rank]))
             right = es.array(b[A.own_rows.start : A.own_rows.stop])
             made = {
                 name: make(A) if callable(make) else make for name, make in options.items()
@@ -189,5 +189,71 @@ def test_M_over_ranks_needs_such_an_A():
         solvers.cg(sparse.as_crs(hermitian(4)), numbers(4), M=A, space="serial")
     handle = solvers.prepare("cg", A, numbers(4), space="serial")
     number, graph = es.ones(1, space="serial"), es.Graph(es.space("serial"))
-    with graph, pytest.raises(es.LaunchError, match="joins over ranks cannot be recorded"):
+    with graph, pytest.raises(es.LaunchError, match="joins over ranks of A cannot be recorded"):
         handle._ranks.join(number, es.Sum)
+
+
+class Recorded(Rows):
+    """What is no launch is a call of the library: so an iteration can be a graph."""
+
+    is_recordable = True
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.dots = 0
+        self.whole = es.zeros(self.shape[1], self.dtype, space=self.space)
+
+    def apply(self, x, *, out):
+        def gather():
+            parts = self.group.gathered(self.rank, x.to_numpy())
+            es.deep_copy(self.whole, np.concatenate(parts))
+
+        es.library_call("gather", gather, space=self.space)
+        return sparse.spmv(self.local, self.whole, out=out, algorithm="rows", space=self.space)
+
+    def join_over_ranks(self, view, reducer):
+        join = super().join_over_ranks
+        es.library_call("join", lambda: join(view, reducer), space=self.space)
+
+
+class WithDots(Recorded):
+    """It also has products and dots in one."""
+
+    def apply_dot(self, x, *, out, dot):
+        self.dots += 1
+        self.apply(x, out=out)
+        own = self.own_rows.stop - self.own_rows.start
+        every = es.RangePolicy(own, space=self.space)
+        es.parallel_reduce(every, real_product, x, out, out=es.subview(dot, 0))
+
+
+def real_product(i, x, y):
+    return (np.conj(x[i]) * y[i]).real
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_iterations_that_are_recorded_give_the_same(method, monkeypatch):
+    n, bounds = 23, (0, 7, 7, 23)
+    S = skewed(n, np.complex128) if method in ("bicgstab", "gmres") else hermitian(n)
+    b = numbers(n, S.dtype, 1)
+    launched = solved_over_ranks(method, S, b, bounds, ["serial"] * 3)
+    for kind in (Recorded, WithDots):
+        monkeypatch.setitem(globals(), "Rows", kind)
+        recorded = solved_over_ranks(method, S, b, bounds, ["serial"] * 3)
+        monkeypatch.undo()
+        check_same(recorded)
+        for one, other in zip(launched, recorded, strict=True):
+            assert np.array_equal(one.history, other.history)
+            assert np.array_equal(one.x.to_numpy(), other.x.to_numpy())
+
+
+def test_what_is_recorded_is_called_once_an_iteration():
+    S, b = hermitian(9), numbers(9)
+    joins = []
+    for count in (4, 7):
+        A = WithDots(S, Group(1), 0, (0, 9), es.space("serial"))
+        told = explain(solvers.cg, A, b, space="serial", max_iterations=count, rtol=0.0)
+        assert "launches" not in str(told) and told.result.iterations == count
+        assert A.dots == 1  # it is recorded once
+        joins.append(A.joins)
+    assert joins[1] - joins[0] == 2 * 3

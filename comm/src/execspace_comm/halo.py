@@ -9,7 +9,6 @@ import numpy as np
 
 import execspace as es
 
-from .base import refuse_recording
 from .errors import CommError
 from .field import Field
 from .packing import Table, flat
@@ -104,14 +103,18 @@ class Halo:
         """Bring all halos up to date, in order with the space of the fields.
 
         What was launched before is packed; launches after it find the halos. Blocks until
-        messages are there, unless NCCL carries them.
+        messages are there, unless NCCL carries them. Where a graph is recorded, on the space of the
+        fields, each submission does it instead; so do `start` and `finish`.
         """
+        es.library_call("halo exchange", self._exchange, space=self._home)
+
+    def _exchange(self) -> None:
         if self._transport.is_whole:
             self._check_start()
             self._transport.exchange()
         else:
-            self.start()
-            self.finish()
+            self._start()
+            self._finish()
 
     def start(self) -> None:
         """Begin: pack and send own indices as launches so far have left them.
@@ -123,9 +126,10 @@ class Halo:
         ------
         CommError
             If it was started before and not finished.
-        LaunchError
-            While a graph is recorded.
         """
+        es.library_call("halo start", self._start, space=self._home)
+
+    def _start(self) -> None:
         self._check_start()
         self._started = True
         if not self._transport.is_whole:
@@ -136,9 +140,11 @@ class Halo:
 
     def finish(self) -> None:
         """End what `start` began: launches from now on find the halos. Blocks for messages."""
+        es.library_call("halo finish", self._finish, space=self._home)
+
+    def _finish(self) -> None:
         if not self._started:
             raise CommError("halo exchange: nothing was started; call start() first.")
-        refuse_recording("halo exchange")
         self._started = False
         self._transport.finish()
         if not self._transport.is_whole:
@@ -147,7 +153,6 @@ class Halo:
                 self._home.wait_for(self.space)
 
     def _check_start(self) -> None:
-        refuse_recording("halo exchange")
         if self._started:
             raise CommError("halo exchange: it was started and not finished; call finish() first.")
         if self.comm.checked:

@@ -6,9 +6,10 @@ launches that follow find its result. CuPy has the binding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -18,12 +19,12 @@ from cupy_backends.cuda.api import runtime
 import execspace as es
 from execspace.events import dispatch
 
-from .base import CommBase, refuse_recording
+from .base import CommBase
 from .engines import nccl_reason
 from .errors import CommError
 from .parcels import in_order
 
-__all__ = ["NcclComm", "Transport"]
+__all__ = ["NcclComm", "Prepared", "Transport"]
 
 _BYTES = library.NCCL_UINT8
 _TYPES = {
@@ -41,6 +42,7 @@ _JOINS = {
 _MOST_READY = 1024
 
 Space = es.ExecutionSpace | None
+Call = Callable[[int], None]  # of a stream
 
 
 class NcclComm:
@@ -48,7 +50,9 @@ class NcclComm:
 
     Views are on the GPU of this rank, of any dtype, layout and strides; those with gaps are packed
     on the GPU, and tools are told by `on_staging`. Each method takes `space`, the space or instance
-    on whose stream it is launched; that of the View if not given. Nothing blocks.
+    on whose stream it is launched; that of the View if not given. Nothing blocks. All can be
+    recorded for a graph, which has them as nodes; `Comm.counting` counts these when the graph is
+    made, and not when it is submitted.
 
     Raises
     ------
@@ -76,6 +80,7 @@ class NcclComm:
         self._all_reduce, self._all_gather = self._nccl.allReduce, self._nccl.allGather
         # What was checked before -> what NCCL is given; addresses and shapes are part of the key.
         self._ready: dict[Any, tuple[Any, ...]] = {}
+        self._group: list[_Recorded] | None = None  # of a `group` that is recorded
 
     @property
     def rank(self) -> int:
@@ -90,6 +95,9 @@ class NcclComm:
     @contextmanager
     def group(self) -> Iterator[None]:
         """Messages of a `with` block are one launch, so ranks may send and receive in any order."""
+        if es.is_recorded() and self._group is None:
+            yield from self._recorded_group()
+            return
         library.groupStart()
         try:
             yield
@@ -99,16 +107,24 @@ class NcclComm:
 
     def send(self, view: es.View, dest: int, *, space: Space = None) -> None:
         """Send to a rank, which calls `recv`; to and from a rank at once, in a `group`."""
-        stream, address, _ = self._read(view, "send", space)
-        with self._device:
-            self._nccl.send(address, view.nbytes, _BYTES, self._peer(dest), stream)
-        self.comm._count_message(dest, view.nbytes)
+        where, packed = self._read(view, "send", space)
+        peer = self._peer(dest)
+
+        def call(stream: int) -> None:
+            self._nccl.send(packed.data_ptr, packed.nbytes, _BYTES, peer, stream)
+            self.comm._count_message(peer, packed.nbytes)
+
+        self._launch("nccl send", where, call, (packed,), ())
 
     def recv(self, view: es.View, source: int, *, space: Space = None) -> None:
         """Receive into a View without gaps in the order of its indices."""
-        stream, address = self._written(view, "recv", space)
-        with self._device:
-            self._nccl.recv(address, view.nbytes, _BYTES, self._peer(source), stream)
+        where = self._written(view, "recv", space)
+        peer = self._peer(source)
+
+        def call(stream: int) -> None:
+            self._nccl.recv(view.data_ptr, view.nbytes, _BYTES, peer, stream)
+
+        self._launch("nccl recv", where, call, (), (view,))
 
     def sendrecv(
         self, view: es.View, dest: int, out: es.View, source: int, *, space: Space = None
@@ -120,9 +136,14 @@ class NcclComm:
 
     def broadcast(self, view: es.View, root: int = 0, *, space: Space = None) -> None:
         """Give the elements of one rank to all; a View without gaps."""
-        stream, address = self._written(view, "broadcast", space)
-        with self._device:
-            self._nccl.broadcast(address, address, view.nbytes, _BYTES, self._peer(root), stream)
+        where = self._written(view, "broadcast", space)
+        peer = self._peer(root)
+
+        def call(stream: int) -> None:
+            at = view.data_ptr
+            self._nccl.broadcast(at, at, view.nbytes, _BYTES, peer, stream)
+
+        self._launch("nccl broadcast", where, call, (view,), (view,))
 
     def allreduce(
         self, view: es.View, out: es.View | None = None, *, reducer: Any = es.Sum,
@@ -142,17 +163,19 @@ class NcclComm:
         if out is not None and not dispatch.TOOLS:
             ready = self._ready.get((*_about(view, out), reducer, space))
             if ready is not None:
-                refuse_recording("allreduce")
                 self._all_reduce(*ready)
                 return out
         kind, op, count = _typed(view, reducer)
         target = out if out is not None else es.empty_like(view, layout="right")
-        stream, address, packed = self._read(view, "allreduce", space)
-        _, written = self._written(target, "allreduce", space, like=view)
-        arguments = address, written, count, kind, op, stream
-        with self._device:
-            self._all_reduce(*arguments)
+        where, packed = self._read(view, "allreduce", space)
+        self._written(target, "allreduce", space, like=view)
+
+        def call(stream: int) -> None:
+            self._all_reduce(packed.data_ptr, target.data_ptr, count, kind, op, stream)
+
+        self._launch("nccl allreduce", where, call, (packed,), (target,))
         if out is not None and packed is view:
+            arguments = view.data_ptr, out.data_ptr, count, kind, op, where.stream
             self._keep((*_about(view, out), reducer, space), arguments)
         return target
 
@@ -164,12 +187,15 @@ class NcclComm:
         kind, op, count = _typed(view, reducer)
         here = self.rank == self._peer(root)
         target = out if out is not None or not here else es.empty_like(view, layout="right")
-        stream, address, _ = self._read(view, "reduce", space)
-        written = address
+        where, packed = self._read(view, "reduce", space)
         if here and target is not None:
-            _, written = self._written(target, "reduce", space, like=view)
-        with self._device:
-            self._nccl.reduce(address, written, count, kind, op, root, stream)
+            self._written(target, "reduce", space, like=view)
+        into = target if here and target is not None else packed
+
+        def call(stream: int) -> None:
+            self._nccl.reduce(packed.data_ptr, into.data_ptr, count, kind, op, root, stream)
+
+        self._launch("nccl reduce", where, call, (packed,), (into,))
         return target if here else None
 
     def allgather(
@@ -179,17 +205,19 @@ class NcclComm:
         if out is not None and not dispatch.TOOLS:
             ready = self._ready.get((*_about(view, out), space))
             if ready is not None:
-                refuse_recording("allgather")
                 self._all_gather(*ready)
                 return out
         shape = (self.size, *view.shape)
         target = out if out is not None else self._new(shape, view)
-        stream, address, packed = self._read(view, "allgather", space)
-        _, written = self._written(target, "allgather", space, shape=shape, like=view)
-        arguments = address, written, view.nbytes, _BYTES, stream
-        with self._device:
-            self._all_gather(*arguments)
+        where, packed = self._read(view, "allgather", space)
+        self._written(target, "allgather", space, shape=shape, like=view)
+
+        def call(stream: int) -> None:
+            self._all_gather(packed.data_ptr, target.data_ptr, packed.nbytes, _BYTES, stream)
+
+        self._launch("nccl allgather", where, call, (packed,), (target,))
         if out is not None and packed is view:
+            arguments = view.data_ptr, out.data_ptr, view.nbytes, _BYTES, where.stream
             self._keep((*_about(view, out), space), arguments)
         return target
 
@@ -203,20 +231,84 @@ class NcclComm:
                 f"{self.size} ranks."
             )
         target = out if out is not None else self._new(view.shape, view)
-        stream, address, _ = self._read(view, "alltoall", space)
-        _, written = self._written(target, "alltoall", space, like=view)
-        row = view.nbytes // self.size
-        with self.group(), self._device:
-            for rank in range(self.size):
-                self._nccl.send(address + rank * row, row, _BYTES, rank, stream)
-                self._nccl.recv(written + rank * row, row, _BYTES, rank, stream)
+        where, packed = self._read(view, "alltoall", space)
+        self._written(target, "alltoall", space, like=view)
+
+        def call(stream: int) -> None:
+            row, source, to = packed.nbytes // self.size, packed.data_ptr, target.data_ptr
+            with _as_one():
+                for rank in range(self.size):
+                    self._nccl.send(source + rank * row, row, _BYTES, rank, stream)
+                    self._nccl.recv(to + rank * row, row, _BYTES, rank, stream)
+
+        self._launch("nccl alltoall", where, call, (packed,), (target,))
         return target
+
+    def prepared(self, sends: Mapping[int, es.View], receives: Mapping[int, es.View]) -> Prepared:
+        """Messages to and from ranks that are looked at once, of Views without gaps in any order of
+        indices: each call of it is one launch on a stream."""
+        for name, side in (("send", sends), ("recv", receives)):
+            for rank, view in side.items():
+                self._peer(rank)
+                self._where(view, name, None)
+                if view.mapping is not None or not view.span_is_contiguous:
+                    raise CommError(
+                        f"{name}: View '{view.label}' has gaps; expected one that has none."
+                    )
+        return Prepared(self, sends, receives)
 
     def free(self) -> None:
         """Give up NCCL's communicator. Collective; blocks."""
         self.space.fence("nccl")
         with self._device:
             self._nccl.destroy()
+
+    # -- how it is launched ------------------------------------------------------------------------
+
+    def _launch(
+        self, name: str, where: Any, call: Call, reads: Sequence[es.View], writes: Sequence[es.View]
+    ) -> None:
+        """Call NCCL with the stream of a space, or have a graph do it."""
+        if self._group is not None:
+            self._group.append(_Recorded(where, call, tuple(reads), tuple(writes)))
+        elif es.is_recorded():
+            es.stream_call(name, self._here(call), space=where, reads=reads, writes=writes)
+        else:
+            with self._device:
+                call(where.stream)
+
+    def _here(self, call: Call) -> Call:
+        """The same on the device."""
+
+        def called(stream: int) -> None:
+            with self._device:
+                call(stream)
+
+        return called
+
+    def _recorded_group(self) -> Iterator[None]:
+        """As `group`, for a graph: one node for all messages."""
+        found = self._group = []
+        try:
+            yield
+        finally:
+            self._group = None
+        if not found:
+            return
+        where = found[0].where
+        for one in found:
+            if one.where is not where:
+                raise CommError(
+                    f"group: messages on {where!r} and on {one.where!r}; expected one space."
+                )
+
+        def call(stream: int) -> None:
+            with _as_one():
+                for one in found:
+                    one.call(stream)
+
+        reads, writes = ([v for one in found for v in side(one)] for side in (_reads, _writes))
+        es.stream_call("nccl group", self._here(call), space=where, reads=reads, writes=writes)
 
     # -- what NCCL is given ------------------------------------------------------------------------
 
@@ -231,20 +323,21 @@ class NcclComm:
             shape, like.dtype, label="nccl", space=self.space, layout="right", initialize=False
         )
 
-    def _read(self, view: es.View, what: str, space: Space) -> tuple[int, int, Any]:
-        """Stream, address of elements without gaps, and what keeps them."""
+    def _read(self, view: es.View, what: str, space: Space) -> tuple[Any, es.View]:
+        """Where it is launched, and a View of the elements without gaps."""
         where = self._where(view, what, space)
         if view.mapping is None and in_order(view.shape, view.strides):
-            return where.stream, view.data_ptr, view
+            return where, view
         es.profiling.emit("on_staging", view.memory_space.name, view.nbytes)
         packed = self._new(view.shape, view)
         es.deep_copy(packed, view, instance=where)
-        return where.stream, packed.data_ptr, packed
+        return where, packed
 
     def _written(
         self, view: es.View, what: str, space: Space, *, like: es.View | None = None,
         shape: tuple[int, ...] | None = None,
-    ) -> tuple[int, int]:  # fmt: skip
+    ) -> Any:  # fmt: skip
+        """Where it is launched; CommError for a View that NCCL cannot write."""
         where = self._where(view, what, space)
         wanted = shape or (view.shape if like is None else like.shape)
         if view.shape != wanted or (like is not None and view.dtype != like.dtype):
@@ -258,10 +351,9 @@ class NcclComm:
                 f"order of their indices without gaps, and NCCL would write it; expected one of "
                 f"layout='right'."
             )
-        return where.stream, view.data_ptr
+        return where
 
     def _where(self, view: es.View, what: str, space: Space) -> Any:
-        refuse_recording(what)
         where: Any = space or view.space or self.space
         if getattr(where, "number", None) != self._device.id or (
             view.memory_space.host_accessible and "shared" not in view.memory_space.kinds
@@ -277,6 +369,28 @@ class NcclComm:
 
     def __repr__(self) -> str:
         return f"<NcclComm: rank {self.rank} of {self.size} on '{self.space.name}'>"
+
+
+class _Recorded(NamedTuple):
+    """A message of a group that is recorded."""
+
+    where: Any
+    call: Call
+    reads: tuple[es.View, ...]
+    writes: tuple[es.View, ...]
+
+
+_reads, _writes = attrgetter("reads"), attrgetter("writes")
+
+
+@contextmanager
+def _as_one() -> Iterator[None]:
+    """What NCCL is told in a `with` block is one launch."""
+    library.groupStart()
+    try:
+        yield
+    finally:
+        library.groupEnd()
 
 
 def _about(view: es.View, out: es.View) -> tuple[Any, ...]:
@@ -303,6 +417,35 @@ def _typed(view: es.View, reducer: Any) -> tuple[int, int, int]:
     return kind, op, count
 
 
+class Prepared:
+    """Messages that were looked at; made by `NcclComm.prepared`."""
+
+    def __init__(
+        self, nccl: NcclComm, sends: Mapping[int, es.View], receives: Mapping[int, es.View]
+    ) -> None:
+        self._comm, self._nccl, self._device = nccl.comm, nccl._nccl, nccl._device
+        self.views = [*sends.values(), *receives.values()]  # which live as long
+        self._sends, self._receives = (
+            [(view.data_ptr, view.nbytes, rank) for rank, view in side.items()]
+            for side in (sends, receives)
+        )
+
+    def __call__(self, stream: int) -> None:
+        """Launch all of them on a stream, as one."""
+        if not self._sends and not self._receives:
+            return
+        with self._device, _as_one():
+            for address, nbytes, rank in self._sends:
+                self._nccl.send(address, nbytes, _BYTES, rank, stream)
+            for address, nbytes, rank in self._receives:
+                self._nccl.recv(address, nbytes, _BYTES, rank, stream)
+
+    def count(self) -> None:
+        """Count what was sent, for those who count."""
+        for _, nbytes, rank in self._sends if self._comm._traffic else ():
+            self._comm._count_message(rank, nbytes)
+
+
 class Transport:
     """Messages of a halo by NCCL: packing, messages and unpacking are one launch of a graph.
 
@@ -318,9 +461,11 @@ class Transport:
         self._out, self._into = out, into
         comm = halo.comm.nccl(halo._home)
         me = comm.rank
-        self._comm, self._device, self._nccl = halo.comm, comm._device, comm._nccl
-        self._sends = [_message(out, rank) for rank in out.spans if rank != me]
-        self._receives = [_message(into, rank) for rank in into.spans if rank != me]
+        self._device = comm._device
+        self._messages = comm.prepared(
+            {rank: out.part(rank) for rank in out.spans if rank != me},
+            {rank: into.part(rank) for rank in into.spans if rank != me},
+        )
         self._own = (into.part(me), out.part(me)) if me in out.spans else None
         self._packs = out.is_packed or into.is_packed or self._own is not None
         self._runs = 0
@@ -331,8 +476,8 @@ class Transport:
     def exchange(self) -> None:
         """All of it in order with the space of the fields."""
         if not self._packs:
-            self._post(self._home.stream)
-            self._count()
+            self._messages(self._home.stream)
+            self._messages.count()
         else:  # on the queue: graphs of NCCL take milliseconds on the legacy default stream
             self.start()
             self.finish()
@@ -347,7 +492,7 @@ class Transport:
                 self._graph.launch(queue.stream_object)
             else:
                 self._steps()
-        self._count()
+        self._messages.count()
 
     def finish(self) -> None:
         """Have what the space is given next come after it."""
@@ -372,25 +517,5 @@ class Transport:
         self._out.pack(queue)
         if self._own is not None:
             es.deep_copy(*self._own, instance=queue)
-        self._post(queue.stream)
+        self._messages(queue.stream)
         self._into.unpack(queue)
-
-    def _post(self, stream: int) -> None:
-        """Messages, as one launch."""
-        library.groupStart()
-        try:
-            for address, nbytes, rank in self._sends:
-                self._nccl.send(address, nbytes, _BYTES, rank, stream)
-            for address, nbytes, rank in self._receives:
-                self._nccl.recv(address, nbytes, _BYTES, rank, stream)
-        finally:
-            library.groupEnd()
-
-    def _count(self) -> None:
-        for _, nbytes, rank in self._sends if self._comm._traffic else ():
-            self._comm._count_message(rank, nbytes)
-
-
-def _message(side: Any, rank: int) -> tuple[int, int, int]:
-    part = side.part(rank)
-    return part.data_ptr, part.nbytes, rank

@@ -403,6 +403,50 @@ def test_solvers(comm, space_name, method):
         assert abs(alone.iterations - solution.iterations) <= 1
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("density", [0.05, 0.6])  # a work item for a row, or teams on devices
+def test_a_product_and_a_dot(comm, space_name, dtype, overlap, density):
+    n = 29
+    if not es.space(space_name).capabilities.float16 and dtype == "float16":
+        pytest.skip("the space has no float16")
+    S = random(n, n, dtype, density)
+    A = divided(S, comm, space_name, overlap=overlap, dtype=dtype)
+    x = mine(numbers(n, dtype), A.columns, space_name)
+    y, dot = es.zeros_like(x), es.zeros(1, np.float64, space=space_name)
+    for _ in range(2):
+        A.apply_dot(x, out=y, dot=dot)
+    expected = (A @ x).to_numpy()
+    eps = float(np.finfo(dtype).eps)
+    assert np.abs(y.to_numpy() - expected).max(initial=0) <= 8 * eps * n
+    wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+    exact = (np.conj(x.to_numpy().astype(wide)) * expected.astype(wide)).real.sum()
+    assert abs(dot.to_numpy()[0] - exact) <= 8 * eps * n * n
+
+
+def test_products_and_solvers_in_graphs(comm, space_name):
+    """A recorded product exchanges its ghosts in each submission."""
+    n = 31
+    A = divided(random(n, n), comm, space_name)
+    p = A.columns
+    x, y = mine(numbers(n), p, space_name), es.zeros(p.size, space=space_name)
+    z = es.zeros_like(y)
+
+    def half(i, x, y):
+        x[i] = 0.5 * y[i]
+
+    with es.Graph(space_name) as graph:
+        sparse.spmv(A, x, out=y)
+        sparse.spmv(A, y, out=z, alpha=2.0)
+        es.parallel_for(p.size, half, x, z)
+    expected = x.to_numpy()
+    for _ in range(3):
+        graph.submit()
+        again = es.array(expected, space=space_name)
+        expected = 0.5 * sparse.spmv(A, A @ again, alpha=2.0).to_numpy()
+        assert (x.to_numpy() == expected).all()
+
+
 def test_preconditioners_and_prepared_solvers(comm, space_name):
     n = 41
     S = line(n) + scipy_sparse.diags_array(10.0 ** (np.arange(n) % 5)).tocsr()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .contract.tiles import *
     from .events.work import *
     from .explaining import *
+    from .graphs.enqueued import *
     from .graphs.fused_launch import *
     from .graphs.graph import *
     from .graphs.node import *
@@ -123,8 +124,9 @@ _NAMES = {
     "contract.tiles": "TileTable",
     "events.work": "Work",
     "explaining": "Explanation explain",
+    "graphs.enqueued": "EnqueuedWork stream_call",
     "graphs.fused_launch": "Fused fuse",
-    "graphs.graph": "Graph is_recorded",
+    "graphs.graph": "Graph is_recorded library_call",
     "graphs.node": "GraphNode when_all",
     "graphs.running": "GraphExec",
     "host.space": "HostExecutionSpace",

@@ -13,7 +13,7 @@ from typing import Any, cast
 import cupy
 from cupy_backends.cuda.api import runtime
 
-from execspace import GraphLaunch, View
+from execspace import EnqueuedWork, GraphLaunch, Plan, View
 from execspace_compiler.backend import Call, CallBuilder, CapturedLaunch, DeviceLaunch, Frame
 
 from .device_space import DeviceSpace
@@ -24,6 +24,8 @@ from .launch import GpuCallBuilder, GpuLaunch, GpuPlan
 from .program import Program
 
 _FAULTS: tuple[type[Exception], ...] = (GraphError, *ERRORS_OR_MEMORY)
+_LEGACY = (0, 1)  # handles of the legacy default stream
+_Caller = Callable[[int, tuple[int, ...], tuple[Any, ...]], object]
 _MOST_STREAMS = 32  # of a capture; with more branches some run one after another
 
 
@@ -37,6 +39,7 @@ class GpuGraph:
         self._turn = threading.Lock()
         self._callers: dict[int, tuple[GpuPlan, CapturedGpuLaunch, Call]] = {}
         self._executable: _Executable | None = None
+        self._aside: _Aside | None = None
         self.renew(launches)
 
     def renew(self, launches: Sequence[GraphLaunch]) -> None:
@@ -51,11 +54,14 @@ class GpuGraph:
                 if isinstance(a, View) and isinstance(a.allocation.owner, ForeignArray)
             ]
             self._names = list(dict.fromkeys(f"'{_name(one)}'" for one in launches))
+            enqueues = any(isinstance(one.plan, EnqueuedWork) for one in launches)
             try:
                 with space.current():
+                    self._aside = _Aside() if enqueues and int(space.stream) in _LEGACY else None
                     graph = self._captured()
                     try:
-                        known = self._executable
+                        # What libraries enqueue may belong to one graph, and is not updated.
+                        known = None if enqueues else self._executable
                         if known is None or not self._functions.update(known.handle, graph):
                             made = self._functions.instantiate(graph)
                             self._executable = _Executable(self._functions, made)
@@ -74,10 +80,14 @@ class GpuGraph:
                 queue.await_allocations()
             streams = before(space, self._foreign) if self._foreign else None
             queue.recent.update(dict.fromkeys(self._names))
-            status = self._functions.launch(executable.handle, space.stream)
+            aside = self._aside
+            stream = space.stream if aside is None else aside.begun(space.stream)
+            status = self._functions.launch(executable.handle, stream)
             if status in NO_CONTEXT:  # the calling thread has none yet
                 runtime.setDevice(space.number)
-                status = self._functions.launch(executable.handle, space.stream)
+                status = self._functions.launch(executable.handle, stream)
+            if aside is not None:
+                aside.ended(space.stream)
             if status:
                 raise space.fault("A graph", GraphError("launch", status))
             if self._foreign:
@@ -89,16 +99,15 @@ class GpuGraph:
     def _captured(self) -> int:
         """The graph of the launches; the device is current."""
         capture = _Capture(self._space.number)
-        calls = [self._caller(cast(GpuPlan, one.plan), capture) for one in self._launches]
+        calls = [self._caller(one.plan, capture) for one in self._launches]
         for _, launch, _ in self._callers.values():
             launch.used.clear()
         self._functions.begin(capture.origin.ptr)
         try:
             capture.fork()
-            for one, (launch, call) in zip(self._launches, calls, strict=True):
+            for one, call in zip(self._launches, calls, strict=True):
                 stream = capture.stream_after(one.after)
-                launch.space.stream = int(stream.ptr)
-                call(one.bounds, one.args)
+                call(int(stream.ptr), one.bounds, one.args)
                 capture.enqueued(stream)
             capture.join()
         except BaseException:
@@ -108,17 +117,51 @@ class GpuGraph:
             raise
         return self._functions.end(capture.origin.ptr)
 
-    def _caller(self, plan: GpuPlan, capture: _Capture) -> tuple[CapturedGpuLaunch, Call]:
-        """What enqueues launches of a plan on whatever stream its launch has now."""
+    def _caller(self, plan: Plan, capture: _Capture) -> _Caller:
+        """What enqueues launches of a plan on a stream."""
+        if isinstance(plan, EnqueuedWork):
+            return lambda stream, bounds, args: plan.enqueue(stream)
         known = self._callers.get(id(plan))
         if known is None:
-            launch = CapturedGpuLaunch.of(plan.device_launch)
-            known = self._callers[id(plan)] = plan, launch, launch.caller()
-        return known[1:]
+            made = cast(GpuPlan, plan)
+            own = CapturedGpuLaunch.of(made.device_launch)
+            known = self._callers[id(plan)] = made, own, own.caller()
+        _, launch, call = known
+
+        def enqueue(stream: int, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+            launch.space.stream = stream
+            call(bounds, args)
+
+        return enqueue
 
 
 def _name(one: GraphLaunch) -> str:
-    return str(cast(GpuPlan, one.plan).kernel.name)
+    plan: Any = one.plan
+    return str(plan.name if isinstance(plan, EnqueuedWork) else plan.kernel.name)
+
+
+class _Aside:
+    """A stream that takes turns with the legacy default stream, on which graphs of what libraries
+    enqueue, such as NCCL, take milliseconds."""
+
+    def __init__(self) -> None:
+        self._stream: Any = cupy.cuda.Stream(non_blocking=True)
+        self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+
+    def begun(self, home: int) -> int:
+        """The stream, after what another one was given."""
+        stream = int(self._stream.ptr)
+        _follow(self._events[0], home, stream)
+        return stream
+
+    def ended(self, home: int) -> None:
+        """Have that one come after this."""
+        _follow(self._events[1], int(self._stream.ptr), home)
+
+
+def _follow(event: Any, first: int, second: int) -> None:
+    runtime.eventRecord(event.ptr, first)
+    runtime.streamWaitEvent(second, event.ptr)
 
 
 def _ended(functions: GraphFunctions, stream: int) -> int:

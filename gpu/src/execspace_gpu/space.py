@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from execspace import (
+    EnqueuedWork,
     GraphLaunch,
     Kernel,
     LaunchSpec,
@@ -118,12 +119,11 @@ class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
     # -- graphs -----------------------------------------------------------------------------------
 
     def can_replay(self, plan: Plan) -> bool:
-        return (
-            self.graph_names is not None
-            and isinstance(plan, GpuPlan)
-            and plan.space is self
-            and not plan.device_launch.watched
-        )
+        if self.graph_names is None or plan.space is not self:
+            return False
+        if isinstance(plan, EnqueuedWork):
+            return True
+        return isinstance(plan, GpuPlan) and not plan.device_launch.watched
 
     def instantiate(
         self, launches: Sequence[GraphLaunch], earlier: Callable[[], None] | None

@@ -7,6 +7,7 @@ put where it is read, without unpacking.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 import execspace as es
 
-from ..base import refuse_recording
 from ..communicator import Comm
 from ..engines import nccl_reason
 from ..errors import CommError
@@ -119,33 +119,58 @@ class Exchange:
     def start(self, x: es.View) -> None:
         """Begin to send own elements of x as launches so far have left them. May block for these.
 
-        Until `finish`, x may be read and not written.
+        Until `finish`, x may be read and not written. In a recording each submission begins.
         """
-        refuse_recording("ghost exchange")
+        if self._enqueues:
+            self._record(x)
+        else:
+            es.library_call("ghosts start", partial(self._start, x), space=self._home)
+
+    def finish(self) -> es.View:
+        """The ghosts, for launches from now on. Blocks for messages, unless NCCL carries them."""
+        if not self._enqueues:
+            es.library_call("ghosts finish", self._finish, space=self._home)
+        return self.ghosts
+
+    @property
+    def _enqueues(self) -> bool:
+        """Whether messages become nodes of a graph, which run beside others by what they use."""
+        return self.plan.engine == "nccl" and es.is_recorded()
+
+    def _record(self, x: es.View) -> None:
+        self._pack(x, self._home)
+        messages: Any = self._messages
+        if messages.post.views:
+            es.stream_call(
+                "ghosts", messages.post, space=self._home, reads=[self._sent], writes=[self._got]
+            )
+
+    def _start(self, x: es.View) -> None:
         if self._started:
             raise CommError("ghost exchange: it was started and not finished; call finish() first.")
         if self._apart:
             self._queue.wait_for(self._home)
-        plan = self.plan
-        if self._sent.size:
-            kernel = _pack if x.rank == 1 else _pack_rows
-            extents = self._sent.shape
-            every: Any = es.RangePolicy(extents[0], space=self._queue)
-            if x.rank == 2:
-                every = es.MDRangePolicy(extents, space=self._queue)
-            es.parallel_for(every, kernel, plan.index, x, self._sent, label="ghosts pack")
+        self._pack(x, self._queue)
         self._messages.start()
         self._started = True
 
-    def finish(self) -> es.View:
-        """The ghosts, for launches from now on. Blocks for messages, unless NCCL carries them."""
+    def _pack(self, x: es.View, queue: es.ExecutionSpace) -> None:
+        """Launch what brings together the elements that are sent."""
+        if self._sent.size:
+            kernel = _pack if x.rank == 1 else _pack_rows
+            extents = self._sent.shape
+            every: Any = es.RangePolicy(extents[0], space=queue)
+            if x.rank == 2:
+                every = es.MDRangePolicy(extents, space=queue)
+            es.parallel_for(every, kernel, self.plan.index, x, self._sent, label="ghosts pack")
+
+    def _finish(self) -> None:
         self._started = False
         self._messages.finish()
         if self._got is not self.ghosts:
             es.deep_copy(self.ghosts, self._got, instance=self._queue)
         if self._apart:
             self._home.wait_for(self._queue)
-        return self.ghosts
 
 
 class _Messages:
@@ -176,20 +201,16 @@ class _Streams:
     """By NCCL, as one launch."""
 
     def __init__(self, plan: Plan, sent: es.View, got: es.View, queue: es.ExecutionSpace) -> None:
-        self._queue = queue
-        self._nccl = plan.comm.nccl(plan.space)
-        self._out = [(rank, _part(sent, span)) for rank, span in plan.outgoing.items()]
-        self._into = [(rank, _part(got, span)) for rank, span in plan.incoming.items()]
+        self._queue: Any = queue
+        self.post = plan.comm.nccl(plan.space).prepared(
+            {rank: _part(sent, span) for rank, span in plan.outgoing.items()},
+            {rank: _part(got, span) for rank, span in plan.incoming.items()},
+        )
 
     def start(self) -> None:
         """Have messages follow the packing."""
-        if not self._out and not self._into:
-            return
-        with self._nccl.group():
-            for rank, view in self._out:
-                self._nccl.send(view, rank, space=self._queue)
-            for rank, view in self._into:
-                self._nccl.recv(view, rank, space=self._queue)
+        self.post(self._queue.stream)
+        self.post.count()
 
     def finish(self) -> None:
         """Nothing: the queue has them in order."""

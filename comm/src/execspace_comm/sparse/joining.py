@@ -6,13 +6,13 @@ On GPUs of NCCL the numbers of all ranks are gathered and joined on the GPU, in 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import execspace as es
 
-from ..base import refuse_recording
 from ..communicator import Comm
 from ..packing import flat
 
@@ -27,14 +27,15 @@ class Joiner:
         self._parts: dict[Any, es.View] = {}  # of all ranks, by dtype and number
 
     def join(self, view: es.View, reducer: Any) -> None:
-        """Make the elements of a View what those of all ranks join to; in order with the space."""
-        refuse_recording("join over ranks")
+        """Make the elements of a View what those of all ranks join to; in order with the space. In
+        a recording each submission does so."""
         comm = self._comm
         if comm.size == 1:
             return
         on_device = not view.memory_space.host_accessible and view.span_is_contiguous
         if self._engine != "nccl" or not on_device or reducer not in _KERNELS:
-            comm.allreduce(view, view, reducer=reducer, space=self._space)
+            join = partial(comm.allreduce, view, view, reducer=reducer, space=self._space)
+            es.library_call("join over ranks", join, space=self._space)
             return
         numbers = flat(view)
         key = view.dtype, view.size

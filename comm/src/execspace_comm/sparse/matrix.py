@@ -18,6 +18,7 @@ from ..parts import agreed, attempt, ranks_of
 from .exchange import Plan
 from .joining import Joiner
 from .partition import Partition, as_partition
+from .product_dots import apply_dot
 from .products import spmv
 from .splitting import Rows, renumbered, rows_problem
 from .storage import Stored
@@ -163,6 +164,14 @@ class DistributedCrsMatrix(Stored):
     def apply(self, x: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """A x, see `spmv`: what solvers of `execspace_kernels` call. Collective."""
         return spmv(self, x, out)
+
+    def apply_dot(self, x: es.View, *, out: es.View, dot: es.View) -> None:
+        """A x to `out`, and the real part of x^H A x of this rank's rows to dot[0], in one pass:
+        what `cg` calls. Views of shape (n,) on the space of the matrix. Collective; it can be
+        recorded, as `spmv`."""
+        apply_dot(self, x, out, dot)
+
+    is_recordable = True  # what solvers ask
 
     def __matmul__(self, x: Any) -> es.View:
         return spmv(self, x)

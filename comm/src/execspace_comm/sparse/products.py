@@ -51,13 +51,12 @@ def spmv(
         If x or `out` does not fit, or there is a `beta` without `out`.
     MatrixError, ViewError, SpaceAccessError
         As `execspace_kernels.sparse.spmv`.
-    LaunchError
-        While a graph is recorded, if there are several ranks.
 
     Notes
     -----
     Blocks until what x needs is packed, and then for messages, unless NCCL carries them; the
-    product itself is asynchronous where the space is.
+    product itself is asynchronous where the space is. It can be recorded for a graph on the space
+    of the matrix, if x and `out` are Views: submissions are collective then, and block as it does.
 
     While ghosts are under way, rows are multiplied with the elements of x that this rank has; then
     rows that have ghosts get the rest. So the sum of such a row is that of its own columns, in the
@@ -125,7 +124,7 @@ def add_ghosts(A: Stored, ghosts: es.View, y: es.View, alpha: Any) -> None:
 
 
 def _vector(A: Stored, given: Any, name: str, length: int) -> es.View:
-    view = A.comm._view(given, f"spmv: {name}")
+    view = given if type(given) is es.View else A.comm._view(given, f"spmv: {name}")
     if view.rank not in (1, 2) or view.shape[0] != length:
         raise CommError(
             f"spmv: {name} is View '{view.label}' of shape {view.shape}; expected ({length},) or "

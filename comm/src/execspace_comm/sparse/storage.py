@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 import execspace as es
 from execspace_kernels import sparse
+from execspace_kernels.arguments import at_once
 
 from ..communicator import Comm
 from .exchange import Exchange, Plan
@@ -36,6 +37,7 @@ class Stored:
     def _store(self, arrays: Rows, local: npt.NDArray[Any]) -> None:
         """Keep rows by local numbers of columns, in the parts that products need."""
         self._exchanges: dict[Any, Any] = {}
+        self._partials: dict[Any, es.View] = {}
         self._whole: sparse.CrsMatrix | None = None
         self._own: sparse.CrsMatrix | None = None
         if self.overlap:
@@ -106,6 +108,14 @@ class Stored:
             f"entries and {self.ghosts.size} ghosts>"
         )
 
+    def _partial(self, like: es.View) -> es.View:
+        """A number of a dtype, for a sum that others are added to. Kept."""
+        found = self._partials.get(like.dtype)
+        if found is None:
+            found = es.zeros(1, like.dtype, space=self.space, label="partial sum")
+            self._partials[like.dtype] = found
+        return found
+
     def _exchange(self, x: es.View) -> Exchange | None:
         """What brings the ghosts of x; None if no rank has any."""
         if self.comm.size == 1:
@@ -113,7 +123,7 @@ class Stored:
         key = x.dtype, x.shape[1:]
         found: Exchange | None = self._exchanges.get(key)
         if found is None:
-            found = Exchange(self._plan, x.dtype, x.shape[1:])
+            found = at_once(Exchange, self._plan, x.dtype, x.shape[1:])
             self._keep(key, found)
         return found
 
@@ -129,7 +139,7 @@ class Stored:
                 layout="right",
             )  # fmt: skip
             ghosts = full[self.columns.size :]
-            self._keep(key, (Exchange(self._plan, x.dtype, x.shape[1:], ghosts), full))
+            self._keep(key, (at_once(Exchange, self._plan, x.dtype, x.shape[1:], ghosts), full))
         exchange, full = self._exchanges[key]
         return exchange, full
 

@@ -28,6 +28,9 @@ class Recorder(Protocol):
     def call(self, name: str, function: Callable[[], object], instance: Any) -> None:
         """Work that is done as a whole, on an instance, by a function."""
 
+    def enqueue(self, work: Any) -> None:
+        """Work of a library on a stream, an `EnqueuedWork`."""
+
     def part(
         self, name: str, function: Callable[..., object], arguments: Mapping[str, Any]
     ) -> None:

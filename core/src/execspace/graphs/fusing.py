@@ -24,6 +24,7 @@ from ..launch.prepare import checked
 from ..launch.transfers import overlaps_itself
 from ..views.deep_copy import may_overlap
 from ..views.view import View
+from .enqueued import EnqueuedWork
 
 _MOST_PARTS = 16
 _MOST_ARGUMENTS = 48
@@ -272,6 +273,8 @@ def _overlap_within(members: Sequence[Single]) -> bool:
 
 def _alone(one: Single) -> str:
     """Why a launch cannot be fused with any other; empty if it might."""
+    if isinstance(one.plan, EnqueuedWork):
+        return f"'{one.name}' is work of a library"
     spec = one.plan.spec
     if spec.pattern == "scan":
         return f"'{one.name}' is a scan"

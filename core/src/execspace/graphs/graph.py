@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Graph",
     "is_recorded",
+    "library_call",
 ]
 
 
@@ -50,6 +51,50 @@ def is_recorded() -> bool:
     False
     """
     return recording.current() is not None
+
+
+def library_call(
+    name: str, function: Callable[[], object], *, space: ExecutionSpace | None = None
+) -> None:
+    """Call a function at once; while a graph is recorded, have each submission call it instead.
+
+    For libraries whose functions do something beside launches, such as messages.
+
+    Parameters
+    ----------
+    name : str
+        The label of the node.
+    function : callable without arguments
+        What it does is in order with the space, by streams or because it waits for it: the graph
+        does not wait. Of what it finds beforehand it keeps Views, not addresses, which `resize` and
+        `realloc` change.
+    space : ExecutionSpace, optional
+        The space, or the instance, that it works on; that of the graph if not given.
+
+    Raises
+    ------
+    SpaceError
+        If a graph is recorded for another space or instance.
+
+    Notes
+    -----
+    Blocks as the function does. What was recorded before it, and after it, is not run at the same
+    time. Kokkos has `cuda_capture` and `hip_capture`, for nodes of what a library enqueues on a
+    stream: https://kokkos.org/kokkos-core-wiki/ProgrammingGuide/Graph.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> told = []
+    >>> with es.Graph("serial") as graph:
+    ...     es.library_call("tell", lambda: told.append("now"))
+    >>> told
+    []
+    >>> graph.submit()
+    >>> told
+    ['now']
+    """
+    recording.as_one(name, function, space)
 
 
 class Graph(AnyGraph):

@@ -12,6 +12,7 @@ from ..kernels.kernel import Kernel
 from ..launch.arguments import explain_large
 from ..launch.bound import Bound
 from .copies import copy_step
+from .enqueued import EnqueuedWork
 from .steps import Part, Step, name_of, within
 
 
@@ -45,6 +46,10 @@ class Recorder:
     ) -> None:
         check_space(self.who, self._space, instance, name)
         self._keep(Step("call", name, None, function))
+
+    def enqueue(self, work: EnqueuedWork) -> None:
+        check_space(self.who, self._space, work.space, work.name)
+        self._keep(Step("call", work.name, None, work))
 
     def part(
         self, name: str, function: Callable[..., object], arguments: Mapping[str, Any]

@@ -24,6 +24,7 @@ from ..views.deep_copy import deep_copy
 from ..views.mirrors import Moves
 from ..views.view import View
 from .dependences import Dependences, touched
+from .enqueued import EnqueuedWork
 from .fusing import Fusion, Single
 from .steps import Definition, Part, Step, expanded, walk
 
@@ -170,9 +171,9 @@ class _Maker:
         runs: list[Run] = []
         made: list[Run] = []
         kernels = 0
-        for kind, group in groupby(expanded(stretch.steps), lambda pair: pair[1].kind):
+        for is_launched, group in groupby(expanded(stretch.steps), _is_launched):
             together = list(group)
-            if kind == "launch":
+            if is_launched:
                 launches, after = self._launches(together)
                 kernels += len(launches)
                 runs += self._replayed(launches, after, stretch.made, made)
@@ -265,8 +266,14 @@ def _called(step: Step, space: ExecutionSpace, label: str) -> Run:
 def _parts(step: Step) -> bool:
     """Whether what comes after a step is made ready by itself."""
     return step.kind in ("loop", "host") or (
-        step.kind == "call" and not isinstance(step.work, Part)
+        step.kind == "call" and not isinstance(step.work, Part | EnqueuedWork)
     )
+
+
+def _is_launched(pair: tuple[Step, Step]) -> bool:
+    """Whether a step is a launch, or what a graph can have as one."""
+    step = pair[1]
+    return step.kind == "launch" or isinstance(step.work, EnqueuedWork)
 
 
 def _nothing() -> None:
@@ -292,6 +299,8 @@ def _in_turn(launches: Sequence[GraphLaunch]) -> Run:
 
 def _single(node: Step, owner: Step) -> Single:
     """The launch of a node, by the plan that is tuned for it."""
+    if isinstance(node.work, EnqueuedWork):
+        return Single(node.work.name, node.work, (), node.work.views, owner)
     bound: Bound = node.work
     plan, bounds = bound.plan, bound.bounds
     if not config.is_portable():

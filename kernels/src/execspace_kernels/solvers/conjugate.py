@@ -58,6 +58,9 @@ class ConjugateGradients(Method):
                 _product_one, _product_many, *self.elements, self.p.wide, self.q.wide, self.rho,
                 s.status, out=self.pq, label="cg q = A p, p.q",
             )  # fmt: skip
+        elif self.A.apply_dot is not None and c.alone:
+            self.A.apply_dot(self.p.own, out=self.q.own, dot=self.pq)
+            c.join(self.pq, es.Sum)
         else:
             self.A(self.p.own, self.q.own)
             c.sum(

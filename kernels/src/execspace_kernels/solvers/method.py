@@ -153,8 +153,9 @@ class Method(ABC):
             ready.submit()
 
     def _recorded(self, name: str, launches: Callable[[], None]) -> es.GraphExec | None:
-        if self.columns.ranks is not None:
-            decided(f"{self.name} {name}", "launches", "joins over ranks cannot be recorded")
+        ranks = self.columns.ranks
+        if ranks is not None and not ranks.is_recordable:
+            decided(f"{self.name} {name}", "launches", "A or M over ranks does not record")
             return None
         graph = es.Graph(self.columns.space, label=f"{self.name} {name}")
         try:

@@ -35,12 +35,17 @@ class Operator:
     ----------
     source : CrsMatrix, BsrMatrix, StencilMatrix or None
         What is multiplied with, if it is a matrix.
+    apply_dot : callable or None
+        ``apply_dot(x, out=y, dot=s)`` does y = A x and has s[0] be the real part of x^H y, of the
+        rows here, if the operator can do both at once.
     """
 
     def __init__(
-        self, call: Callable[[es.View, es.View], Any], dtype: Any, source: Any = None
-    ) -> None:
+        self, call: Callable[[es.View, es.View], Any], dtype: Any, source: Any = None,
+        apply_dot: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
         self._call, self.dtype, self.source = call, dtype, source
+        self.apply_dot = apply_dot
 
     @property
     def matrix(self) -> Any:
@@ -114,11 +119,14 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
     if not is_over_ranks(A):  # else the rows here are not all of them
         _check_shape(shape, what, n)
     _check_space(getattr(A, "space", None), what, space)
+    apply_dot = getattr(A, "apply_dot", None)
+    if callable(apply_dot):
+        _check_call(apply_dot, f"{what}.apply_dot", "(x, out=y, dot=s)", None, out=None, dot=None)
 
     def call(x: es.View, y: es.View) -> None:
         _check_returned(apply(x, out=y) if callable(apply) else A(x, y), y, what)
 
-    return Operator(call, dtype_of(A))
+    return Operator(call, dtype_of(A), None, apply_dot if callable(apply_dot) else None)
 
 
 def _on_the_host(A: Any, what: str, space: es.ExecutionSpace) -> Callable[[es.View, es.View], None]:

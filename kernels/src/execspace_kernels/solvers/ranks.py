@@ -35,6 +35,9 @@ class Ranks:
         Whether one of them runs many work items at once.
     is_narrow : bool
         Whether one of them has no float64.
+    is_recordable : bool
+        Whether operators here say that what they do over ranks can be recorded; another process may
+        have other ones.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Ranks:
         space: es.ExecutionSpace,
     ) -> None:  # fmt: skip
         self._join, self.what = join, what
+        self.is_recordable = _records(A)
         self.rows = int(self.numbers([n], es.Sum, np.int64)[0])
         flags = space.concurrency > MANY, not space.capabilities.float64
         found = self.numbers([float(flag) for flag in flags], es.Max)
@@ -51,10 +55,11 @@ class Ranks:
 
     def join(self, view: es.View, reducer: Any) -> None:
         """Make the elements of a View those of all processes."""
-        if es.is_recorded():
+        if es.is_recorded() and not self.is_recordable:
             raise es.LaunchError(
-                f"{self.what}: joins over ranks cannot be recorded; call it outside of "
-                f"`with graph:`."
+                f"{self.what}: joins over ranks of A cannot be recorded; call it outside of "
+                f"`with graph:`, or have them be, by es.library_call, and say so: "
+                f"A.is_recordable = True."
             )
         self._join(view, reducer)
 
@@ -101,6 +106,11 @@ def is_over_ranks(A: Any) -> bool:
     return callable(getattr(A, "join_over_ranks", None))
 
 
+def _records(A: Any) -> bool:
+    """Whether an operator over ranks says that all it does can be recorded."""
+    return getattr(A, "is_recordable", False) is True
+
+
 def ranks_of(A: Any, M: Any, what: str, n: int, space: es.ExecutionSpace) -> Ranks | None:
     """The processes of A; None where there is this one alone. Blocks.
 
@@ -120,5 +130,6 @@ def ranks_of(A: Any, M: Any, what: str, n: int, space: es.ExecutionSpace) -> Ran
     operators = {"A": A}
     if is_over_ranks(M):
         operators["M"] = M
+        ranks.is_recordable = ranks.is_recordable and _records(M)
     ranks.check_fits(operators, n)
     return ranks

@@ -132,6 +132,11 @@ class Chebyshev:
         """That of A, if it is over ranks; see `cg`."""
         return getattr(self._A, "join_over_ranks", None)
 
+    @property
+    def is_recordable(self) -> bool:
+        """That of A, if it is over ranks."""
+        return getattr(self._A, "is_recordable", False) is True
+
     @in_turns
     def apply(self, r: es.View | Any, *, out: es.View | Any = None) -> es.View:
         """z = p(A) r.

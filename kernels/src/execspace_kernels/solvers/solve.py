@@ -104,8 +104,13 @@ def cg(
     them call the solver with the same options; `b`, `x0`, `out` and the answer are the rows of the
     process, maybe none, and the rest of the solution is the same on all. `A.shape`, if there is
     one, is that of all rows; `A.own_rows`, if there is one, is the `range` of those here. `M` is
-    applied to the rows here, and is of their size unless it is over ranks as well. Nothing is
-    recorded.
+    applied to the rows here, and is of their size unless it is over ranks as well.
+
+    What an operator over ranks launches is recorded, as that of others is, if it says
+    ``is_recordable = True``: then `apply` and `join_over_ranks` do by `execspace.library_call`
+    whatever is no launch, such as messages. Any operator may have
+    ``apply_dot(x, out=y, dot=s)``, for x of shape (n,), which also has s[0] be the real part of
+    x^H y, of the rows here, by launches or as `apply`: a product and a dot in one pass.
 
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
 
