@@ -106,7 +106,15 @@ class Halo:
         messages are there, unless NCCL carries them. Where a graph is recorded, on the space of the
         fields, each submission does it instead; so do `start` and `finish`.
         """
-        es.library_call("halo exchange", self._exchange, space=self._home)
+        if self._enqueues:
+            self._transport.record()
+        else:
+            es.library_call("halo exchange", self._exchange, space=self._home)
+
+    @property
+    def _enqueues(self) -> bool:
+        """Whether an exchange becomes nodes of a graph, in order with others by what they use."""
+        return self.engine == "nccl" and es.is_recorded()
 
     def _exchange(self) -> None:
         if self._transport.is_whole:
@@ -127,7 +135,10 @@ class Halo:
         CommError
             If it was started before and not finished.
         """
-        es.library_call("halo start", self._start, space=self._home)
+        if self._enqueues:
+            self._transport.record()
+        else:
+            es.library_call("halo start", self._start, space=self._home)
 
     def _start(self) -> None:
         self._check_start()
@@ -140,7 +151,8 @@ class Halo:
 
     def finish(self) -> None:
         """End what `start` began: launches from now on find the halos. Blocks for messages."""
-        es.library_call("halo finish", self._finish, space=self._home)
+        if not self._enqueues:
+            es.library_call("halo finish", self._finish, space=self._home)
 
     def _finish(self) -> None:
         if not self._started:
@@ -235,7 +247,7 @@ class Halo:
 
     def _made_transport(self) -> Any:
         if self.engine == "nccl":
-            from .nccl import Transport
+            from .nccl_halo import Transport
 
             return Transport(self, self._out, self._in)
         return _Messages(self, self._out, self._in)

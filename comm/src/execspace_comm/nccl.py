@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 from cupy.cuda import nccl as library
-from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace.events import dispatch
@@ -22,9 +21,10 @@ from execspace.events import dispatch
 from .base import CommBase
 from .engines import nccl_reason
 from .errors import CommError
+from .nccl_handles import handle_of, release
 from .parcels import in_order
 
-__all__ = ["NcclComm", "Prepared", "Transport"]
+__all__ = ["NcclComm", "Prepared"]
 
 _BYTES = library.NCCL_UINT8
 _TYPES = {
@@ -74,9 +74,8 @@ class NcclComm:
             raise CommError(f"NCCL cannot be used: {reason}.")
         self.comm, self.space = comm, home
         self._device = cupy.cuda.Device(home.number)
-        with self._device:
-            identity = comm.mpi.bcast(library.get_unique_id() if comm.rank == 0 else None)
-            self._nccl = library.NcclCommunicator(comm.size, identity, comm.rank)
+        self._handle = handle_of(comm, self._device)
+        self._nccl = self._handle.raw
         self._all_reduce, self._all_gather = self._nccl.allReduce, self._nccl.allGather
         # What was checked before -> what NCCL is given; addresses and shapes are part of the key.
         self._ready: dict[Any, tuple[Any, ...]] = {}
@@ -257,11 +256,15 @@ class NcclComm:
                     )
         return Prepared(self, sends, receives)
 
+    def record(self, name: str, space: es.ExecutionSpace, messages: Prepared) -> None:
+        """Have the graph that is recorded launch messages as a node."""
+        if messages.reads or messages.writes:
+            self._launch(name, space, messages, messages.reads, messages.writes)
+
     def free(self) -> None:
-        """Give up NCCL's communicator. Collective; blocks."""
-        self.space.fence("nccl")
-        with self._device:
-            self._nccl.destroy()
+        """Give up NCCL's communicator, unless another `Comm` of the same ranks has it, too.
+        Collective; blocks. CommError if graphs or halos have operations of it."""
+        release(self.comm, self._device, self._handle)
 
     # -- how it is launched ------------------------------------------------------------------------
 
@@ -272,19 +275,22 @@ class NcclComm:
         if self._group is not None:
             self._group.append(_Recorded(where, call, tuple(reads), tuple(writes)))
         elif es.is_recorded():
-            es.stream_call(name, self._here(call), space=where, reads=reads, writes=writes)
+            self._record(name, where, call, reads, writes)
         else:
             with self._device:
                 call(where.stream)
 
-    def _here(self, call: Call) -> Call:
-        """The same on the device."""
+    def _record(
+        self, name: str, where: Any, call: Call, reads: Sequence[es.View], writes: Sequence[es.View]
+    ) -> None:
+        """Have the graph that is recorded call NCCL."""
 
         def called(stream: int) -> None:
             with self._device:
                 call(stream)
 
-        return called
+        self._handle.captured.add(called)
+        es.stream_call(name, called, space=where, reads=reads, writes=writes)
 
     def _recorded_group(self) -> Iterator[None]:
         """As `group`, for a graph: one node for all messages."""
@@ -308,7 +314,7 @@ class NcclComm:
                     one.call(stream)
 
         reads, writes = ([v for one in found for v in side(one)] for side in (_reads, _writes))
-        es.stream_call("nccl group", self._here(call), space=where, reads=reads, writes=writes)
+        self._record("nccl group", where, call, reads, writes)
 
     # -- what NCCL is given ------------------------------------------------------------------------
 
@@ -424,7 +430,7 @@ class Prepared:
         self, nccl: NcclComm, sends: Mapping[int, es.View], receives: Mapping[int, es.View]
     ) -> None:
         self._comm, self._nccl, self._device = nccl.comm, nccl._nccl, nccl._device
-        self.views = [*sends.values(), *receives.values()]  # which live as long
+        self.reads, self.writes = list(sends.values()), list(receives.values())
         self._sends, self._receives = (
             [(view.data_ptr, view.nbytes, rank) for rank, view in side.items()]
             for side in (sends, receives)
@@ -444,78 +450,3 @@ class Prepared:
         """Count what was sent, for those who count."""
         for _, nbytes, rank in self._sends if self._comm._traffic else ():
             self._comm._count_message(rank, nbytes)
-
-
-class Transport:
-    """Messages of a halo by NCCL: packing, messages and unpacking are one launch of a graph.
-
-    The first exchange is done step by step, for it compiles kernels; the second is captured. Where
-    nothing is packed there is no graph: messages alone are one launch.
-    """
-
-    is_whole = True  # `start` packs and unpacks, too
-
-    def __init__(self, halo: Any, out: Any, into: Any) -> None:
-        self._home: Any = halo._home
-        self._queue: Any = halo.space
-        self._out, self._into = out, into
-        comm = halo.comm.nccl(halo._home)
-        me = comm.rank
-        self._device = comm._device
-        self._messages = comm.prepared(
-            {rank: out.part(rank) for rank in out.spans if rank != me},
-            {rank: into.part(rank) for rank in into.spans if rank != me},
-        )
-        self._own = (into.part(me), out.part(me)) if me in out.spans else None
-        self._packs = out.is_packed or into.is_packed or self._own is not None
-        self._runs = 0
-        self._graph: Any = None
-        with self._device:
-            self._begun, self._ended = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
-
-    def exchange(self) -> None:
-        """All of it in order with the space of the fields."""
-        if not self._packs:
-            self._messages(self._home.stream)
-            self._messages.count()
-        else:  # on the queue: graphs of NCCL take milliseconds on the legacy default stream
-            self.start()
-            self.finish()
-
-    def start(self) -> None:
-        """All of it on the queue, after what the space was given; the host goes on."""
-        home, queue = self._home, self._queue
-        with self._device:
-            runtime.eventRecord(self._begun.ptr, home.stream)
-            runtime.streamWaitEvent(queue.stream, self._begun.ptr)
-            if self._graph is not None and not dispatch.TOOLS:
-                self._graph.launch(queue.stream_object)
-            else:
-                self._steps()
-        self._messages.count()
-
-    def finish(self) -> None:
-        """Have what the space is given next come after it."""
-        with self._device:
-            runtime.eventRecord(self._ended.ptr, self._queue.stream)
-            runtime.streamWaitEvent(self._home.stream, self._ended.ptr)
-
-    def _steps(self) -> None:
-        self._launches()
-        self._runs += 1
-        if self._runs == 2 and not dispatch.TOOLS and self._packs:
-            stream = self._queue.stream_object
-            self._queue.fence("halo")
-            stream.begin_capture(runtime.streamCaptureModeThreadLocal)
-            try:
-                self._launches()
-            finally:
-                self._graph = stream.end_capture()
-
-    def _launches(self) -> None:
-        queue = self._queue
-        self._out.pack(queue)
-        if self._own is not None:
-            es.deep_copy(*self._own, instance=queue)
-        self._messages(queue.stream)
-        self._into.unpack(queue)

@@ -170,3 +170,38 @@ def test_halos_and_products_in_graphs(nccl, comm, space_name):
     es.deep_copy(u.view, begun)
     halo.exchange()
     assert (exchanged == u.view.to_numpy()).all()
+
+
+def test_a_communicator_is_shared_and_freed_once_no_graph_has_it(nccl, comm, space_name):
+    """NCCL would wait for graphs for ever, so that is refused."""
+    mine = comm.split(0)
+    first = mine.nccl(nccl.space)
+    again = escomm.Comm(mine.mpi).nccl(nccl.space)
+    assert again is not first and again._nccl is first._nccl
+    again.free()
+    x = on(nccl, np.ones(3))
+    total = es.zeros_like(x)
+    with es.Graph(nccl.space) as graph:
+        first.allreduce(x, total)
+    graph.submit()
+    assert (total.to_numpy() == nccl.size).all()
+    with pytest.raises(escomm.CommError, match="rank 0 has graphs or halos with 1 operations"):
+        mine.free()
+    del graph
+    mine.free()
+
+
+def test_a_halo_of_which_one_rank_packs_nothing(nccl, comm, space_name):
+    """Graphs of NCCL are for all ranks or for none: rows in one piece here, columns there."""
+    d = escomm.Decomposition((3 * comm.size, 4), comm, ranks=(comm.size, 1))
+    layout = "right" if comm.rank == 0 else "left"
+    u = d.field(halo=1, space=space_name, label="u", layout=layout)
+    halo = d.halo(u, reach="faces")
+    for turn in range(3):
+        u.view.fill(-1.0)
+        u.own.fill(comm.rank + turn)
+        halo.exchange()
+        found = u.view.to_numpy()[:, 1:-1]
+        before = comm.rank - 1 + turn if comm.rank else -1
+        after = comm.rank + 1 + turn if comm.rank < comm.size - 1 else -1
+        assert (found[0] == before).all() and (found[-1] == after).all()

@@ -139,11 +139,9 @@ class Exchange:
 
     def _record(self, x: es.View) -> None:
         self._pack(x, self._home)
-        messages: Any = self._messages
-        if messages.post.views:
-            es.stream_call(
-                "ghosts", messages.post, space=self._home, reads=[self._sent], writes=[self._got]
-            )
+        plan, messages = self.plan, self._messages
+        assert isinstance(messages, _Streams)
+        plan.comm.nccl(plan.space).record("ghosts", self._home, messages.post)
 
     def _start(self, x: es.View) -> None:
         if self._started:

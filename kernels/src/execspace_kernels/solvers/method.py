@@ -154,17 +154,23 @@ class Method(ABC):
 
     def _recorded(self, name: str, launches: Callable[[], None]) -> es.GraphExec | None:
         ranks = self.columns.ranks
-        if ranks is not None and not ranks.is_recordable:
+        if ranks is not None and not ranks.is_recordable:  # the same on all of them
             decided(f"{self.name} {name}", "launches", "A or M over ranks does not record")
             return None
         graph = es.Graph(self.columns.space, label=f"{self.name} {name}")
+        can = True
         try:
             with graph:
                 launches()
-            return graph.instantiate()
         except es.LaunchError:  # an operator that looks at its vectors; or fails, now once more
-            decided(f"{self.name} {name}", "launches", "an operator cannot be recorded")
+            can = False
+        # Libraries may want all ranks to do the same: NCCL does.
+        everyone = can if ranks is None else ranks.all_of_them(can)
+        if not everyone:
+            where = "an operator" if not can else "on another rank an operator"
+            decided(f"{self.name} {name}", "launches", f"{where} cannot be recorded")
             return None
+        return graph.instantiate()
 
     @property
     def bytes_per_iteration(self) -> int | None:

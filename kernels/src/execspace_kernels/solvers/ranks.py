@@ -36,8 +36,7 @@ class Ranks:
     is_narrow : bool
         Whether one of them has no float64.
     is_recordable : bool
-        Whether operators here say that what they do over ranks can be recorded; another process may
-        have other ones.
+        Whether operators of all of them say that what they do over ranks can be recorded.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Ranks:
         space: es.ExecutionSpace,
     ) -> None:  # fmt: skip
         self._join, self.what = join, what
-        self.is_recordable = _records(A)
+        self.is_recordable = False
         self.rows = int(self.numbers([n], es.Sum, np.int64)[0])
         flags = space.concurrency > MANY, not space.capabilities.float64
         found = self.numbers([float(flag) for flag in flags], es.Max)
@@ -68,6 +67,10 @@ class Ranks:
         view = es.array(np.asarray(values, dtype), memory=es.HOST, label="ranks")
         self.join(view, reducer)
         return view.to_numpy()
+
+    def all_of_them(self, can: bool) -> bool:
+        """Whether all processes can do something. Blocks."""
+        return not self.numbers([float(not can)], es.Max)[0]
 
     def check_same(self, **about: Any) -> None:
         """Raise MatrixError on all processes unless they agree. Blocks."""
@@ -130,6 +133,6 @@ def ranks_of(A: Any, M: Any, what: str, n: int, space: es.ExecutionSpace) -> Ran
     operators = {"A": A}
     if is_over_ranks(M):
         operators["M"] = M
-        ranks.is_recordable = ranks.is_recordable and _records(M)
+    ranks.is_recordable = ranks.all_of_them(all(map(_records, operators.values())))
     ranks.check_fits(operators, n)
     return ranks
