@@ -92,7 +92,7 @@ class GpuGraph:
                 raise space.fault("A graph", GraphError("launch", status))
             if self._foreign:
                 after(space, streams)
-        queue.hold(executable, self._launches)
+            queue.hold(executable, self._launches)
 
     # -- capture ----------------------------------------------------------------------------------
 

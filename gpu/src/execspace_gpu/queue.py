@@ -14,6 +14,8 @@ from cupy_backends.cuda.api import runtime
 
 from execspace.base.free_threading import drop_oldest
 
+from .devices import on_device
+
 _MOST_HELD = 64  # launches of which Views are held before the stream is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
 
@@ -65,7 +67,7 @@ class Queue:
     """
 
     def __init__(self, order: Order, own: bool, urgent: bool = False) -> None:
-        self._order = order
+        self._order, self._number = order, runtime.getDevice()
         stream = cupy.cuda.Stream.null
         if own:
             # Of more than a device has, drivers take the highest.
@@ -109,8 +111,9 @@ class Queue:
             self._order.busy.add(self)
             if len(held) < _MOST_HELD:
                 return
-            event = cupy.cuda.Event(disable_timing=True)
-            event.record(self.stream_object)
+            with on_device(self._number):
+                event = cupy.cuda.Event(disable_timing=True)
+                event.record(self.stream_object)
             self._held = []
             self._done.append((event, held))
             finished = []

@@ -214,6 +214,20 @@ def test_an_instance_of_the_second_gpu(cuda, second_cuda, delay):
 # -- arrays of other libraries ------------------------------------------------------------------
 
 
+def test_launches_and_graphs_go_on_while_another_gpu_is_current(second_cuda):
+    """So many that the queue looks what it needs no longer keep."""
+    for space in (second_cuda, second_cuda.instance()):
+        x = es.zeros(N, space=second_cuda)
+        second_cuda.fence()
+        with es.Graph(space) as graph:
+            es.parallel_for(on(space), add, x, 1.0)
+        for _ in range(300):
+            graph.submit()
+            es.parallel_for(on(space), add, x, 1.0)
+        space.fence()
+        assert (staged.fetch(x) == 600.0).all()
+
+
 def test_tensors_of_the_second_gpu(second_cuda, torch):
     x = torch.ones(N, dtype=torch.float64, device="cuda:1")
     view = es.view_of(x)
