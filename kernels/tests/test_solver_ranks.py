@@ -39,7 +39,7 @@ class Group:
                 if not isinstance(error, BrokenBarrierError):
                     errors.append(error)
                 results[rank] = error
-                if not isinstance(error, MatrixError):  # which all raise
+                if not isinstance(error, MatrixError | es.ViewError):  # of which all know
                     self.meeting.abort()
 
         threads = [Thread(target=call, args=(rank,)) for rank in range(self.size)]
@@ -224,7 +224,7 @@ class WithDots(Recorded):
         self.apply(x, out=out)
         own = self.own_rows.stop - self.own_rows.start
         every = es.RangePolicy(own, space=self.space)
-        es.parallel_reduce(every, real_product, x, out, out=es.subview(dot, 0))
+        es.parallel_reduce(every, real_product, x, out, out=dot)
 
 
 def real_product(i, x, y):
@@ -257,3 +257,51 @@ def test_what_is_recorded_is_called_once_an_iteration():
         assert A.dots == 1  # it is recorded once
         joins.append(A.joins)
     assert joins[1] - joins[0] == 2 * 3
+
+
+@pytest.mark.parametrize("wrong", ["rtol", "callback", "x0", "out", "M", "method", "restart"])
+def test_arguments_that_one_rank_has_wrong_end_all(wrong):
+    """None of the others waits for it."""
+    S, b, bounds = hermitian(12), numbers(12), (0, 5, 12)
+    group = Group(2)
+    given = {
+        "rtol": -1.0, "callback": 3, "x0": np.ones(99), "out": np.ones(99), "M": lambda r: None,
+        "restart": -2,
+    }  # fmt: skip
+
+    def solve(rank):
+        A = Rows(S, group, rank, bounds, es.space("serial"))
+        right = b[A.own_rows.start : A.own_rows.stop]
+        more = {wrong: given[wrong]} if rank == 1 and wrong in given else {}
+        if wrong in ("method", "restart"):
+            method = "ct" if rank == 1 and wrong == "method" else "gmres"
+            return solvers.prepare(method, A, right, space="serial", **more)
+        if wrong in ("x0", "M") and rank == 0:
+            more[wrong] = right if wrong == "x0" else lambda r, z: es.deep_copy(z, r)
+        return solvers.cg(A, right, space="serial", **more)
+
+    results, _ = group.run(solve)
+    assert isinstance(results[0], MatrixError), results
+    assert "another rank cannot do this" in str(results[0])
+    assert isinstance(results[1], es.ExecspaceError | TypeError)
+
+
+def test_products_with_dots_that_are_none():
+    class Named:
+        shape, dtype = (3, 3), np.dtype(np.float64)
+
+        def apply(self, x, *, out):
+            es.deep_copy(out, x)
+
+        def apply_dot(self, x, y, s):
+            self.apply(x, out=y)
+
+    with pytest.raises(MatrixError, match=r"A\.apply_dot cannot be called as \(x, out=y, dot=s\)"):
+        solvers.cg(Named(), numbers(3), space="serial")
+
+    class Returning(Named):
+        def apply_dot(self, x, *, out, dot):
+            return es.ones(3, space="serial")
+
+    with pytest.raises(MatrixError, match=r"A\.apply_dot returned a 'View', and y is what counts"):
+        solvers.cg(Returning(), numbers(3), space="serial")

@@ -75,6 +75,7 @@ class Comm(PointToPoint, Collectives, Reductions):
         self._parts: dict[Any, Comm] = {}  # what is made of it for algorithms, and kept
         self._apart_made: Comm | None = None
         self._apart_tags = 0
+        self._halos = 0  # that were made
         super().__init__(found, "comm" in config.checks() if checked is None else bool(checked))
 
     def split(self, color: int | None, key: int = 0) -> Comm | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 import execspace as es
 
+from .base import refuse_recording
 from .errors import CommError
 from .field import Field
 from .packing import Table, flat
@@ -73,7 +74,9 @@ class Halo:
         space: str | es.ExecutionSpace | None = None,
         engine: str = "auto",
     ) -> None:
+        refuse_recording("Halo")
         self.fields = fields
+        self._extents = [field.view.shape for field in fields]
         d = self.decomposition = _decomposition(fields)
         self.comm, self.reach = d.comm, reach
         self._most = most_outside(reach, d.rank)
@@ -95,6 +98,8 @@ class Halo:
         self._in = _Side(self, incoming, order)
         self._transport = self._made_transport()
         self._started = False
+        # Halos are made by all ranks in one order; the checker compares the number.
+        self._number = self.comm._halos = self.comm._halos + 1
         self._made: dict[str, tuple[Any, list[Any]]] = {}
 
     # -- what it does ------------------------------------------------------------------------------
@@ -107,7 +112,7 @@ class Halo:
         fields, each submission does it instead; so do `start` and `finish`.
         """
         if self._enqueues:
-            self._transport.record()
+            self._record()
         else:
             es.library_call("halo exchange", self._exchange, space=self._home)
 
@@ -115,6 +120,19 @@ class Halo:
     def _enqueues(self) -> bool:
         """Whether an exchange becomes nodes of a graph, in order with others by what they use."""
         return self.engine == "nccl" and es.is_recorded()
+
+    def _record(self) -> None:
+        self._check_extents()
+        self._transport.record()
+
+    def _check_extents(self) -> None:
+        for field, extents in zip(self.fields, self._extents, strict=True):
+            if field.view.shape != extents:
+                raise CommError(
+                    f"halo exchange: the View of field '{field.label}' has shape "
+                    f"{field.view.shape} now; expected {extents}, as when the halo was made. Make "
+                    f"another field for other extents."
+                )
 
     def _exchange(self) -> None:
         if self._transport.is_whole:
@@ -136,7 +154,7 @@ class Halo:
             If it was started before and not finished.
         """
         if self._enqueues:
-            self._transport.record()
+            self._record()
         else:
             es.library_call("halo start", self._start, space=self._home)
 
@@ -166,11 +184,16 @@ class Halo:
 
     def _check_start(self) -> None:
         if self._started:
-            raise CommError("halo exchange: it was started and not finished; call finish() first.")
+            raise CommError(
+                "halo exchange: it was started and not finished, or what came in between failed; "
+                "call finish() first."
+            )
+        self._check_extents()
         if self.comm.checked:
             self.comm._checker.collective(
-                "halo exchange", fields=", ".join(f.label for f in self.fields), reach=self.reach
-            )
+                "halo exchange", halo=self._number, reach=self.reach,
+                fields=", ".join(f.label or str(f.dtype) for f in self.fields),
+            )  # fmt: skip
 
     def parallel_for(self, kernel: Any, *args: Any, width: Any = None, label: str = "") -> None:
         """Exchange, and launch a kernel over own indices, most of it while messages are under way.

@@ -213,9 +213,24 @@ def test_checked_mode_finds_halos_that_are_started_in_different_orders(comm, spa
     if comm.size == 1:
         pytest.skip("one rank agrees with itself")
     d = escomm.Decomposition(4 * comm.size, comm, periodic=True)
-    a, b = (d.halo(d.field(halo=1, space=space, label=name)) for name in "uv")
-    with pytest.raises(escomm.CommError, match=r"ranks do not agree.*fields=[uv]"):
-        (a if comm.rank % 2 else b).start()
+    for labels in ("uv", ("", "")):
+        a, b = (d.halo(d.field(halo=1, space=space, label=name)) for name in labels)
+        with pytest.raises(escomm.CommError, match=r"ranks do not agree.*halo=\d.*halo=\d"):
+            (a if comm.rank % 2 else b).start()
+
+
+def test_a_field_that_has_other_extents_than_its_halo(comm, space):
+    u = escomm.Decomposition((4 * comm.size, 3), comm).field(halo=1, space=space, label="u")
+    halo = u.decomposition.halo(u)
+    es.realloc(u.view, (3, 3))
+    with pytest.raises(escomm.CommError, match=r"field 'u' has shape \(3, 3\) now; expected \(6"):
+        halo.exchange()
+
+
+def test_a_halo_is_not_made_while_a_graph_is_recorded(comm, space):
+    u = escomm.Decomposition(4 * comm.size, comm).field(halo=1, space=space, label="u")
+    with es.Graph(space), pytest.raises(es.LaunchError, match="Halo: a graph is recorded"):
+        u.decomposition.halo(u)
 
 
 def test_a_halo_after_a_launch_that_failed(comm, space):

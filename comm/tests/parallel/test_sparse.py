@@ -413,7 +413,7 @@ def test_a_product_and_a_dot(comm, space_name, dtype, overlap, density):
     S = random(n, n, dtype, density)
     A = divided(S, comm, space_name, overlap=overlap, dtype=dtype)
     x = mine(numbers(n, dtype), A.columns, space_name)
-    y, dot = es.zeros_like(x), es.zeros(1, np.float64, space=space_name)
+    y, dot = es.zeros_like(x), es.zeros((), np.float64, space=space_name)
     for _ in range(2):
         A.apply_dot(x, out=y, dot=dot)
     expected = (A @ x).to_numpy()
@@ -421,7 +421,7 @@ def test_a_product_and_a_dot(comm, space_name, dtype, overlap, density):
     assert np.abs(y.to_numpy() - expected).max(initial=0) <= 8 * eps * n
     wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
     exact = (np.conj(x.to_numpy().astype(wide)) * expected.astype(wide)).real.sum()
-    assert abs(dot.to_numpy()[0] - exact) <= 8 * eps * n * n
+    assert abs(dot.to_numpy()[()] - exact) <= 8 * eps * n * n
 
 
 def test_products_and_solvers_in_graphs(comm, space_name):

@@ -13,8 +13,8 @@ import numpy as np
 
 import execspace as es
 
-from ..communicator import Comm
 from ..packing import flat
+from .exchange import Plan
 
 __all__ = ["Joiner"]
 
@@ -22,8 +22,9 @@ __all__ = ["Joiner"]
 class Joiner:
     """Joins for the ranks of a communicator, on a space."""
 
-    def __init__(self, comm: Comm, space: es.ExecutionSpace, engine: str) -> None:
-        self._comm, self._space, self._engine = comm, space, engine
+    def __init__(self, plan: Plan, space: es.ExecutionSpace) -> None:
+        self._comm, self._space, self._engine = plan.comm, space, plan.engine
+        self._apart = plan.messages  # which no messages of the program meet
         self._parts: dict[Any, es.View] = {}  # of all ranks, by dtype and number
 
     def join(self, view: es.View, reducer: Any) -> None:
@@ -34,7 +35,7 @@ class Joiner:
             return
         on_device = not view.memory_space.host_accessible and view.span_is_contiguous
         if self._engine != "nccl" or not on_device or reducer not in _KERNELS:
-            join = partial(comm.allreduce, view, view, reducer=reducer, space=self._space)
+            join = partial(self._apart.allreduce, view, view, reducer=reducer, space=self._space)
             es.library_call("join over ranks", join, space=self._space)
             return
         numbers = flat(view)

@@ -135,7 +135,7 @@ class DistributedCrsMatrix(Stored):
         self.ghosts, local = renumbered(arrays.entries, self.columns.lower, self.columns.upper)
         self._plan = Plan(self.columns, self.ghosts, self.space, engine)
         self.engine, self.why = self._plan.engine, self._plan.why
-        self._joiner = Joiner(self.comm, self.space, self.engine)
+        self._joiner = Joiner(self._plan, self.space)
         self._from = ""  # what has changed the order of entries
         self._places: tuple[es.View, es.View] | None = None  # of the two parts among all values
         self._store(arrays, local)
@@ -166,7 +166,7 @@ class DistributedCrsMatrix(Stored):
         return spmv(self, x, out)
 
     def apply_dot(self, x: es.View, *, out: es.View, dot: es.View) -> None:
-        """A x to `out`, and the real part of x^H A x of this rank's rows to dot[0], in one pass:
+        """A x to `out`, and the real part of x^H A x of this rank's rows to `dot`, in one pass:
         what `cg` calls. Views of shape (n,) on the space of the matrix. Collective; it can be
         recorded, as `spmv`."""
         apply_dot(self, x, out, dot)

@@ -21,7 +21,7 @@ _SHORT = 8  # entries of a row, up to which a work item for each row is as good 
 
 
 def apply_dot(A: Stored, x: es.View, y: es.View, dot: es.View) -> None:
-    """y = A x, and dot[0] = the real part of the sum of conj(x) y over the rows here.
+    """y = A x, and dot[()] = the real part of the sum of conj(x) y over the rows here.
 
     As `spmv` of Views of shape (n,) with rows and columns divided alike; it can be recorded.
     """
@@ -70,13 +70,11 @@ def _rows(A: Stored, matrix: Any, x: es.View, y: es.View, dot: es.View) -> None:
 
 def _summed(A: Stored, n: int, kernel: Any, *args: Any, out: es.View, label: str) -> None:
     every = es.RangePolicy(n, space=A.space)
-    es.parallel_reduce(
-        every, kernel, *args, reducer=es.Sum(dtype=out.dtype), out=es.subview(out, 0), label=label
-    )
+    es.parallel_reduce(every, kernel, *args, reducer=es.Sum(dtype=out.dtype), out=out, label=label)
 
 
 # -- kernels --------------------------------------------------------------------------------------
-# `like` is a View of what is summed, for its dtype. Own elements of a rank come first in x.
+# `like` is a View of the sum, for its dtype. Own elements of a rank come first in x.
 
 
 def _rows_dot(
@@ -99,7 +97,7 @@ def _ghosts_dot(
     y[rows[k]] = y[rows[k]] + total
     found = product(x[rows[k]], total, own).real
     if k == 0:
-        found += own[0]
+        found += own[()]
     return found
 
 

@@ -112,7 +112,7 @@ class Stored:
         """A number of a dtype, for a sum that others are added to. Kept."""
         found = self._partials.get(like.dtype)
         if found is None:
-            found = es.zeros(1, like.dtype, space=self.space, label="partial sum")
+            found = es.zeros((), like.dtype, space=self.space, label="partial sum")
             self._partials[like.dtype] = found
         return found
 

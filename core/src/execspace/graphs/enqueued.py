@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.errors import SpaceError
+from ..base.brief import brief
+from ..base.errors import LaunchError, SpaceError
 from ..contract.records import Effects
 from ..contract.space import ExecutionSpace, Plan
 from ..events import recording
-from ..plugins.selection import default_space
+from ..plugins.selection import default_space, resolve
 from ..views.view import View
+from .steps import name_of
 
 __all__ = ["EnqueuedWork", "stream_call"]
 
@@ -57,7 +59,7 @@ def stream_call(
     name: str,
     enqueue: Callable[[int], object],
     *,
-    space: ExecutionSpace | None = None,
+    space: str | ExecutionSpace | None = None,
     reads: Sequence[View] = (),
     writes: Sequence[View] = (),
 ) -> None:
@@ -71,7 +73,7 @@ def stream_call(
         ``enqueue(stream)`` gets the handle of a stream, an int, and enqueues work there which can
         be captured: it neither allocates by the stream nor waits. A graph calls it when it is made,
         and again when Views have got other memory, so it asks Views for their addresses.
-    space : ExecutionSpace, optional
+    space : str or ExecutionSpace, optional
         A space or an instance that has streams, such as of CUDA or HIP; the default space if not
         given.
     reads, writes : sequence of View
@@ -79,6 +81,8 @@ def stream_call(
 
     Raises
     ------
+    LaunchError
+        If there is no such function.
     SpaceError
         If the space has no streams, or a graph is recorded for another one.
 
@@ -95,7 +99,11 @@ def stream_call(
         es.stream_call("norm", lambda stream: library.norm(x.data_ptr, y.data_ptr, stream),
                        space=es.space("cuda"), reads=[x], writes=[y])
     """
-    where: Any = default_space() if space is None else space
+    where: Any = default_space() if space is None else resolve(space)
+    if not callable(enqueue):
+        raise LaunchError(
+            f"stream_call '{name}': {brief(enqueue)}; expected a function of a stream."
+        )
     if not isinstance(getattr(where, "stream", None), int):
         raise SpaceError(
             f"stream_call '{name}': space '{where.name}' has no streams; expected a space of a GPU "
@@ -105,4 +113,5 @@ def stream_call(
     if recorder is None:
         enqueue(where.stream)
     else:
-        recorder.enqueue(EnqueuedWork(name, enqueue, where, reads, writes))
+        label = name_of("stream_call", name, "library")
+        recorder.enqueue(EnqueuedWork(label, enqueue, where, reads, writes))

@@ -54,7 +54,7 @@ def is_recorded() -> bool:
 
 
 def library_call(
-    name: str, function: Callable[[], object], *, space: ExecutionSpace | None = None
+    name: str, function: Callable[[], object], *, space: str | ExecutionSpace | None = None
 ) -> None:
     """Call a function at once; while a graph is recorded, have each submission call it instead.
 
@@ -68,11 +68,13 @@ def library_call(
         What it does is in order with the space, by streams or because it waits for it: the graph
         does not wait. Of what it finds beforehand it keeps Views, not addresses, which `resize` and
         `realloc` change.
-    space : ExecutionSpace, optional
+    space : str or ExecutionSpace, optional
         The space, or the instance, that it works on; that of the graph if not given.
 
     Raises
     ------
+    LaunchError
+        If there is no such function, or a call of it would run nothing, as one of a coroutine.
     SpaceError
         If a graph is recorded for another space or instance.
 
@@ -94,7 +96,16 @@ def library_call(
     >>> told
     ['now']
     """
-    recording.as_one(name, function, space)
+    where = space if space is None else resolve(space)
+    if recording.current() is None and callable(function):
+        function()
+        return
+    if not callable(function) or runs_nothing(function):
+        raise LaunchError(
+            f"library_call '{name}': {brief(function)}; expected a function that does its work "
+            f"when it is called without arguments."
+        )
+    recording.as_one(name_of("library_call", name, "library"), function, where)
 
 
 class Graph(AnyGraph):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 from operator import call
 from typing import Any
@@ -285,12 +286,18 @@ def _all(runs: Sequence[Run]) -> Run:
     if len(runs) == 1:
         return runs[0]
     listed = tuple(runs)
-    consume = deque[Any](maxlen=0).extend
-    return lambda: consume(map(call, listed))
+
+    def run() -> None:
+        for one in listed:  # a loop in C would take a StopIteration for its own end
+            one()
+
+    return run
 
 
 def _in_turn(launches: Sequence[GraphLaunch]) -> Run:
     """Launches one after another, by a loop in C."""
+    if any(isinstance(one.plan, EnqueuedWork) for one in launches):  # which may raise anything
+        return _all([partial(one.plan.launch, one.bounds, one.args) for one in launches])
     functions = tuple(one.plan.launch for one in launches)
     bounds, args = tuple(one.bounds for one in launches), tuple(one.args for one in launches)
     consume = deque[Any](maxlen=0).extend

@@ -59,7 +59,7 @@ class ConjugateGradients(Method):
                 s.status, out=self.pq, label="cg q = A p, p.q",
             )  # fmt: skip
         elif self.A.apply_dot is not None and c.alone:
-            self.A.apply_dot(self.p.own, out=self.q.own, dot=self.pq)
+            self.A.apply_dot(self.p.own, out=self.q.own, dot=es.subview(self.pq, 0))
             c.join(self.pq, es.Sum)
         else:
             self.A(self.p.own, self.q.own)

@@ -17,9 +17,9 @@ from ..sparse import CrsMatrix
 from .columns import Columns
 from .conjugate import ConjugateGradients
 from .method import Callback, Method
-from .operators import as_operand, operator_of, views_of
+from .operators import Operator, as_operand, check_call, operator_of, views_of
 from .polynomial import ChebyshevIteration, checked_bounds
-from .ranks import ranks_of
+from .ranks import attempt, ranks_of
 from .residuals import MinimalResiduals
 from .solution import CONVERGED, FALSE, REASONS, RUNNING, STOPPED, Solution
 from .stabilized import StabilizedGradients
@@ -36,6 +36,7 @@ _OPTIONS = {"gmres": "restart", "chebyshev": "bounds"}
 _EVERY = 10  # iterations that a device does between two looks of the host
 _MOST, _LEAST = 10_000, 10  # iterations, if nothing is said
 _TIMES = 10  # the tolerance, which ||b - A x|| may be in the end
+_Asked = tuple[es.View, es.View | None, tuple[float, float], int, int]
 _COLUMNS = 1024  # of b: their sums are arrays on the stacks of threads
 
 
@@ -57,13 +58,12 @@ class Handle:
     """
 
     def __init__(
-        self, method: str, A: Any, b: es.View, M: Any, algorithm: str,
-        space: es.ExecutionSpace, options: dict[str, Any],
+        self, method: str, A: Any, b: es.View, M: Any, operators: tuple[Operator, Operator | None],
+        algorithm: str, space: es.ExecutionSpace, options: dict[str, Any],
     ) -> None:  # fmt: skip
         self.method, self.space, self.shape = method, space, b.shape
         n = b.shape[0]
-        self._A = operator_of(A, f"{method}: A", n, space)
-        self._M = None if M is None else operator_of(M, f"{method}: M", n, space)
+        self._A, self._M = operators
         dtypes = [op.dtype for op in (self._A, self._M) if op is not None and op.dtype is not None]
         self.dtype = np.result_type(b.dtype, *dtypes)
         if self.dtype.kind not in "fc":
@@ -150,6 +150,33 @@ class Handle:
         self, b: Any, x0: Any, out: Any, rtol: Any, atol: Any, max_iterations: Any, callback: Any,
         check_every: Any, raise_on_failure: bool, again: bool,
     ) -> Solution:  # fmt: skip
+        if es.is_recorded():
+            raise es.LaunchError(
+                f"{self.method}: a solver looks at residuals, which there are not yet while a "
+                f"graph is recorded; call it outside of `with graph:`."
+            )
+        ranks = self._ranks
+
+        def check() -> _Asked:
+            return self._checked(b, x0, out, rtol, atol, max_iterations, callback, check_every)
+
+        right, start, limits, most, every = check() if ranks is None else ranks.attempt(check)
+        with self._solving(), es.use_space(self.space):
+            if ranks is not None:
+                ranks.check_same(
+                    rtol=limits[0], atol=limits[1], max_iterations=most, check_every=every,
+                    x0=x0 is not None, raise_on_failure=raise_on_failure,
+                )  # fmt: skip
+            found = self._found(right, start, limits, most, every, callback, again, out)
+        if raise_on_failure and not found.converged:
+            raise ConvergenceError(f"{self.method}: {found.reason}.\n{found.report()}", found)
+        return found
+
+    def _checked(
+        self, b: Any, x0: Any, out: Any, rtol: Any, atol: Any, max_iterations: Any, callback: Any,
+        check_every: Any,
+    ) -> _Asked:  # fmt: skip
+        """What is solved, and how long; raises for what does not fit."""
         what = self.method
         right = right_side(b, what, self.space)
         start = None if x0 is None else right_side(x0, f"{what}: x0", self.space)
@@ -174,21 +201,7 @@ class Handle:
         limits = tuple(_tolerance(t, f"{what}: {n}") for t, n in ((rtol, "rtol"), (atol, "atol")))
         if callback is not None and not callable(callback):
             raise MatrixError(f"{what}: callback={callback!r}; expected a function.")
-        if es.is_recorded():
-            raise es.LaunchError(
-                f"{what}: a solver looks at residuals, which there are not yet while a graph is "
-                f"recorded; call it outside of `with graph:`."
-            )
-        with self._solving(), es.use_space(self.space):
-            if ranks is not None:
-                ranks.check_same(
-                    rtol=limits[0], atol=limits[1], max_iterations=most, check_every=every,
-                    x0=x0 is not None,
-                )  # fmt: skip
-            found = self._found(right, start, limits, most, every, callback, again, out)
-        if raise_on_failure and not found.converged:
-            raise ConvergenceError(f"{what}: {found.reason}.\n{found.report()}", found)
-        return found
+        return right, start, (limits[0], limits[1]), most, every
 
     @contextmanager
     def _solving(self) -> Iterator[None]:
@@ -368,6 +381,22 @@ def prepare(
     >>> [handle.solve(b).x.to_numpy().tolist() for b in ([2.0, 0.0], [0.0, 8.0])]
     [[1.0, 0.0], [0.0, 2.0]]
     """
+
+    def made() -> tuple[Any, ...]:
+        return _checked(method, A, b, M, algorithm, space, options)
+
+    join = getattr(A, "join_over_ranks", None)
+    if callable(join):
+        check_call(join, f"{method}: A.join_over_ranks", "(view, reducer)", None, None,
+                   wanted="what joins the elements of a View by es.Sum or es.Max.")  # fmt: skip
+        return Handle(*attempt(join, str(method), made))
+    return Handle(*made())
+
+
+def _checked(
+    method: str, A: Any, b: Any, M: Any, algorithm: str, space: Any, options: dict[str, Any]
+) -> tuple[Any, ...]:
+    """What a handle is made of; raises for what does not fit on this process."""
     if not isinstance(method, str) or method not in METHODS:
         raise MatrixError(f"prepare: method={method!r}; expected one of {', '.join(METHODS)}.")
     for name in options:
@@ -382,7 +411,12 @@ def prepare(
     A, M = as_operand(A), as_operand(M)
     right = right_side(b, method, space)
     where = es.space_for(*views_of(A), *views_of(M), right, space=space)
-    return Handle(method, A, right, M, algorithm, where, options)
+    n = right.shape[0]
+    operators = (
+        operator_of(A, f"{method}: A", n, where),
+        None if M is None else operator_of(M, f"{method}: M", n, where),
+    )
+    return method, A, right, M, operators, algorithm, where, options
 
 
 def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.View:

@@ -18,8 +18,8 @@ from ..sparse.elements import check_numbers
 from .ranks import is_over_ranks
 
 __all__ = [
-    "PRODUCTS", "Operator", "as_operand", "chosen_product", "dtype_of", "four_products",
-    "operator_of", "row_product", "views_of",
+    "PRODUCTS", "Operator", "as_operand", "check_call", "chosen_product", "dtype_of",
+    "four_products", "operator_of", "row_product", "views_of",
 ]  # fmt: skip
 
 PRODUCTS = ("auto", "fused", "apply")
@@ -36,8 +36,8 @@ class Operator:
     source : CrsMatrix, BsrMatrix, StencilMatrix or None
         What is multiplied with, if it is a matrix.
     apply_dot : callable or None
-        ``apply_dot(x, out=y, dot=s)`` does y = A x and has s[0] be the real part of x^H y, of the
-        rows here, if the operator can do both at once.
+        ``apply_dot(x, out=y, dot=s)`` does y = A x and has s, a View of rank 0, be the real part of
+        x^H y, of the rows here, if the operator can do both at once.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
         _check_shape(shape, what, n)
         return Operator(_on_the_host(A, what, space), dtype_of(A))
     if callable(apply):
-        _check_call(apply, f"{what}.apply", "(x, out=y)", None, out=None)
+        check_call(apply, f"{what}.apply", "(x, out=y)", None, out=None)
     elif callable(A):
-        _check_call(A, what, "(x, y)", None, None)
+        check_call(A, what, "(x, y)", None, None)
     else:
         raise MatrixError(
             f"{what} is a {type(A).__name__!r}; expected a sparse matrix, an object with "
@@ -121,7 +121,14 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
     _check_space(getattr(A, "space", None), what, space)
     apply_dot = getattr(A, "apply_dot", None)
     if callable(apply_dot):
-        _check_call(apply_dot, f"{what}.apply_dot", "(x, out=y, dot=s)", None, out=None, dot=None)
+        check_call(
+            apply_dot, f"{what}.apply_dot", "(x, out=y, dot=s)", None, out=None, dot=None,
+            wanted="what writes y = A x to y, and the dot of x and y to the View s of rank 0.",
+        )  # fmt: skip
+        dots = apply_dot
+
+        def apply_dot(x: es.View, *, out: es.View, dot: es.View) -> None:
+            _check_returned(dots(x, out=out, dot=dot), out, f"{what}.apply_dot")
 
     def call(x: es.View, y: es.View) -> None:
         _check_returned(apply(x, out=y) if callable(apply) else A(x, y), y, what)
@@ -152,14 +159,16 @@ def _on_the_host(A: Any, what: str, space: es.ExecutionSpace) -> Callable[[es.Vi
     return call
 
 
-def _check_call(function: Any, what: str, wanted: str, *args: Any, **options: Any) -> None:
+def check_call(
+    function: Any, what: str, form: str, *args: Any,
+    wanted: str = f"what writes y = A x to y, for Views x and y; {_EXAMPLE}.", **options: Any,
+) -> None:  # fmt: skip
     """Raise MatrixError for what cannot be called in this way."""
     try:
         inspect.signature(function).bind(*args, **options)
     except TypeError as error:
         raise MatrixError(
-            f"{what} cannot be called as {wanted}: {error}. Expected what writes y = A x to y, for "
-            f"Views x and y; {_EXAMPLE}."
+            f"{what} cannot be called as {form}: {error}. Expected {wanted}"
         ) from None
     except ValueError:  # it does not tell
         return

@@ -8,7 +8,7 @@ gives all the same bits, and what is computed of them is not contracted: so all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -19,7 +19,9 @@ import execspace as es
 from ..arguments import MANY
 from ..errors import MatrixError
 
-__all__ = ["Ranks", "is_over_ranks", "ranks_of"]
+__all__ = ["Ranks", "attempt", "is_over_ranks", "ranks_of"]
+
+T = TypeVar("T")
 
 
 class Ranks:
@@ -68,6 +70,10 @@ class Ranks:
         self.join(view, reducer)
         return view.to_numpy()
 
+    def attempt(self, function: Callable[[], T]) -> T:
+        """What a function returns; if it raises on one process, all raise. Blocks."""
+        return attempt(self._join, self.what, function)
+
     def all_of_them(self, can: bool) -> bool:
         """Whether all processes can do something. Blocks."""
         return not self.numbers([float(not can)], es.Max)[0]
@@ -102,6 +108,25 @@ class Ranks:
         if self.numbers([float(bool(wrong))], es.Max)[0]:
             elsewhere = "on another rank b has other rows than A or M has there"
             raise MatrixError(f"{self.what}: {wrong or elsewhere}.")
+
+
+def attempt(join: Callable[[es.View, Any], Any], what: str, function: Callable[[], T]) -> T:
+    """What a function returns; if it raises on one process, all of them raise, MatrixError where it
+    does not. Blocks."""
+    error: Exception | None = None
+    found: Any = None
+    try:
+        found = function()
+    except Exception as raised:
+        error = raised
+    failed = es.array([float(error is not None)], memory=es.HOST, label="ranks")
+    join(failed, es.Max)
+    if error is not None:
+        raise error
+    if failed[0]:
+        raise MatrixError(f"{what}: another rank cannot do this; its error tells why.")
+    result: T = found
+    return result
 
 
 def is_over_ranks(A: Any) -> bool:

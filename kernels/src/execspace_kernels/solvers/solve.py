@@ -109,8 +109,8 @@ def cg(
     What an operator over ranks launches is recorded, as that of others is, if it says
     ``is_recordable = True``: then `apply` and `join_over_ranks` do by `execspace.library_call`
     whatever is no launch, such as messages. Any operator may have
-    ``apply_dot(x, out=y, dot=s)``, for x of shape (n,), which also has s[0] be the real part of
-    x^H y, of the rows here, by launches or as `apply`: a product and a dot in one pass.
+    ``apply_dot(x, out=y, dot=s)``, for x of shape (n,), which also has s, a View of rank 0, be the
+    real part of x^H y, of the rows here, by launches or as `apply`: both in one pass.
 
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
 

@@ -73,6 +73,37 @@ def test_what_a_call_raises_ends_the_submission(space):
     assert x.to_numpy().tolist() == [12]
 
 
+def test_an_iterator_that_ends_is_no_end_of_the_graph(space):
+    x = view_on(space, [1.0])
+    things = iter([1])
+    with es.Graph(space) as graph:
+        es.library_call("library", lambda: next(things))
+        es.parallel_for(1, scale, x, 2.0)
+    graph.submit()
+    assert x.to_numpy().tolist() == [2]
+    with pytest.raises(StopIteration):
+        graph.submit()
+    assert x.to_numpy().tolist() == [2]
+
+
+async def later():
+    """A call of it runs nothing."""
+
+
+def test_what_is_no_function_is_refused_when_it_is_given(space):
+    with es.Graph(space):
+        for wrong in (None, 3, later):
+            with pytest.raises(es.LaunchError, match=r"library_call 'library': .* expected a func"):
+                es.library_call("library", wrong)
+        with pytest.raises(es.LaunchError, match=r"label=3; expected a text"):
+            es.library_call(3, list)
+        with pytest.raises(es.SpaceError):
+            es.library_call("library", list, space="nowhere")
+    with pytest.raises(es.SpaceError):
+        es.library_call("library", list, space="nowhere")
+    es.library_call("library", list, space=space.name)
+
+
 def test_a_call_of_another_instance_is_refused(space):
     other = space.instance()
     if other is space:
