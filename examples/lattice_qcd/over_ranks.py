@@ -151,6 +151,7 @@ class Shared:
         self.inside = Box(*self._steps(d.shape), 1, shift)
         self.gauge = Gauge(*(self._sites(field.view, field.components) for field in self.links))
         self.between, self.image = self.vector(), self.vector()
+        self._solver: solvers.Handle | None = None
 
     def _field(self, components: tuple[int, ...], label: str) -> escomm.Field:
         return self.division.field(
@@ -266,9 +267,9 @@ class Shared:
         """x with (1 - kappa^2 D_eo D_oe) x = eta. Collective; blocks."""
         right = self.vector()
         self.product(eta, right, -1)
-        return solvers.cg(
-            self, right, rtol=rtol, max_iterations=most, callback=progress, space=self.space
-        )
+        if self._solver is None:  # which records an iteration, once
+            self._solver = solvers.prepare("cg", self, right, space=self.space)
+        return self._solver.solve(right, rtol=rtol, max_iterations=most, callback=progress)
 
 
 def point_source(matrix: Shared) -> es.View:
