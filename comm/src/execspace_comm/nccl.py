@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import cupy
@@ -313,7 +312,8 @@ class NcclComm:
                 for one in found:
                     one.call(stream)
 
-        reads, writes = ([v for one in found for v in side(one)] for side in (_reads, _writes))
+        reads = [view for one in found for view in one.reads]
+        writes = [view for one in found for view in one.writes]
         self._record("nccl group", where, call, reads, writes)
 
     # -- what NCCL is given ------------------------------------------------------------------------
@@ -384,9 +384,6 @@ class _Recorded(NamedTuple):
     call: Call
     reads: tuple[es.View, ...]
     writes: tuple[es.View, ...]
-
-
-_reads, _writes = attrgetter("reads"), attrgetter("writes")
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from typing import Any
 import execspace as es
 from execspace_kernels.arguments import MANY
 from execspace_kernels.solvers.columns import product
+from execspace_kernels.solvers.operators import has_short_rows
 
-from .products import spmv
+from .products import spmv, with_ghosts
 from .storage import Stored
 
 __all__ = ["apply_dot"]
-
-_SHORT = 8  # entries of a row, up to which a work item for each row is as good on devices
 
 
 def apply_dot(A: Stored, x: es.View, y: es.View, dot: es.View) -> None:
@@ -27,20 +26,14 @@ def apply_dot(A: Stored, x: es.View, y: es.View, dot: es.View) -> None:
     """
     matrix = A._own if A._whole is None else A._whole
     assert matrix is not None
-    few = A.space.concurrency <= MANY or matrix.nnz <= _SHORT * matrix.shape[0]
-    if not few or x.rank != 1 or x.shape[0] != A.columns.size or y.shape[0] != A.rows.size:
+    by_rows = A.space.concurrency <= MANY or has_short_rows(matrix)
+    fits = x.shape == (A.columns.size,) and y.shape == (A.rows.size,)
+    if not by_rows or not fits:  # of what does not fit, it says why
         spmv(A, x, y)
         _summed(A, A.rows.size, _dot, x, y, dot, out=dot, label="spmv x.y")
         return
     if A._whole is not None:
-        exchange, full = A._exchange_in_order(x)
-        if exchange is None:
-            full = x
-        else:
-            exchange.start(x)
-            es.deep_copy(full[: A.columns.size], x, instance=A.space)
-            exchange.finish()
-        _rows(A, matrix, full, y, dot)
+        _rows(A, matrix, with_ghosts(A, x), y, dot)
         return
     exchange = A._exchange(x)
     if exchange is None:
@@ -77,12 +70,16 @@ def _summed(A: Stored, n: int, kernel: Any, *args: Any, out: es.View, label: str
 # `like` is a View of the sum, for its dtype. Own elements of a rank come first in x.
 
 
-def _rows_dot(
-    i: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, like: Any
-) -> Any:  # fmt: skip
+@es.function
+def _row(i: Any, row_map: Any, entries: Any, values: Any, x: Any) -> Any:
     total = 0
     for n in range(row_map[i], row_map[i + 1]):
         total += values[n] * x[entries[n]]
+    return total
+
+
+def _rows_dot(i: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, like: Any) -> Any:
+    total = _row(i, row_map, entries, values, x)
     y[i] = total
     return product(x[i], total, like).real
 
@@ -91,9 +88,7 @@ def _ghosts_dot(
     k: int, rows: Any, row_map: Any, entries: Any, values: Any, ghosts: Any, x: Any, y: Any,
     own: Any,
 ) -> Any:  # fmt: skip
-    total = 0
-    for n in range(row_map[k], row_map[k + 1]):
-        total += values[n] * ghosts[entries[n]]
+    total = _row(k, row_map, entries, values, ghosts)
     y[rows[k]] = y[rows[k]] + total
     found = product(x[rows[k]], total, own).real
     if k == 0:

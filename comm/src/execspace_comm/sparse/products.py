@@ -12,7 +12,7 @@ from execspace_kernels import sparse
 from ..errors import CommError
 from .storage import Stored
 
-__all__ = ["add_ghosts", "product_dtype", "spmv"]
+__all__ = ["add_ghosts", "product_dtype", "spmv", "with_ghosts"]
 
 
 def spmv(
@@ -68,7 +68,8 @@ def spmv(
     source = _vector(A, x, "x", A.columns.size)
     y = _result(A, source, out, beta)
     if A._whole is not None:
-        return _in_order(A, source, y, alpha, beta, algorithm)
+        full = with_ghosts(A, source)
+        return _multiplied(A, A._whole, full, y, alpha, beta, algorithm)
     own, exchange = A._own, A._exchange(source)
     assert own is not None
     if exchange is None:
@@ -82,18 +83,18 @@ def spmv(
     return y
 
 
-def _in_order(A: Stored, x: es.View, y: es.View, alpha: Any, beta: Any, algorithm: str) -> es.View:
-    """The product of rows as they are stored, with all elements of x that they need."""
+def with_ghosts(A: Stored, x: es.View) -> es.View:
+    """All elements of x that rows need as they are stored: those of this rank, then the ghosts."""
     exchange, full = A._exchange_in_order(x)
     if exchange is None:
-        full = x
-    else:
-        exchange.start(x)
-        try:
-            es.deep_copy(full[: A.columns.size], x, instance=A.space)
-        finally:
-            exchange.finish()
-    return _multiplied(A, A._whole, full, y, alpha, beta, algorithm)
+        return x
+    exchange.start(x)
+    try:
+        es.deep_copy(full[: A.columns.size], x, instance=A.space)
+    finally:
+        exchange.finish()
+    found: es.View = full
+    return found
 
 
 def _multiplied(

@@ -1,6 +1,6 @@
-"""Graphs that are ready to run: from nodes to a list of calls, which a submission makes in C.
+"""Graphs that are ready to run: from nodes to a list of calls, which a submission makes.
 
-Launches in a row become one call: the space's own graph where it has such, else a call for each.
+Launches in a row become one call: the space's own graph where it has such, else a loop in C.
 What a space cannot have in a graph of its own runs between two of them.
 """
 

@@ -383,7 +383,7 @@ def prepare(
     """
 
     def made() -> tuple[Any, ...]:
-        return _checked(method, A, b, M, algorithm, space, options)
+        return _ingredients(method, A, b, M, algorithm, space, options)
 
     join = getattr(A, "join_over_ranks", None)
     if callable(join):
@@ -393,7 +393,7 @@ def prepare(
     return Handle(*made())
 
 
-def _checked(
+def _ingredients(
     method: str, A: Any, b: Any, M: Any, algorithm: str, space: Any, options: dict[str, Any]
 ) -> tuple[Any, ...]:
     """What a handle is made of; raises for what does not fit on this process."""

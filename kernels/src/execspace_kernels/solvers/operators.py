@@ -19,7 +19,7 @@ from .ranks import is_over_ranks
 
 __all__ = [
     "PRODUCTS", "Operator", "as_operand", "check_call", "chosen_product", "dtype_of",
-    "four_products", "operator_of", "row_product", "views_of",
+    "four_products", "has_short_rows", "operator_of", "row_product", "views_of",
 ]  # fmt: skip
 
 PRODUCTS = ("auto", "fused", "apply")
@@ -119,21 +119,27 @@ def operator_of(A: Any, what: str, n: int, space: es.ExecutionSpace) -> Operator
     if not is_over_ranks(A):  # else the rows here are not all of them
         _check_shape(shape, what, n)
     _check_space(getattr(A, "space", None), what, space)
-    apply_dot = getattr(A, "apply_dot", None)
-    if callable(apply_dot):
-        check_call(
-            apply_dot, f"{what}.apply_dot", "(x, out=y, dot=s)", None, out=None, dot=None,
-            wanted="what writes y = A x to y, and the dot of x and y to the View s of rank 0.",
-        )  # fmt: skip
-        dots = apply_dot
-
-        def apply_dot(x: es.View, *, out: es.View, dot: es.View) -> None:
-            _check_returned(dots(x, out=out, dot=dot), out, f"{what}.apply_dot")
 
     def call(x: es.View, y: es.View) -> None:
         _check_returned(apply(x, out=y) if callable(apply) else A(x, y), y, what)
 
-    return Operator(call, dtype_of(A), None, apply_dot if callable(apply_dot) else None)
+    return Operator(call, dtype_of(A), None, _apply_dot_of(A, f"{what}.apply_dot"))
+
+
+def _apply_dot_of(A: Any, what: str) -> Callable[..., None] | None:
+    """The product and dot in one of an operator, if it has it; checked as `apply` is."""
+    found = getattr(A, "apply_dot", None)
+    if not callable(found):
+        return None
+    check_call(
+        found, what, "(x, out=y, dot=s)", None, out=None, dot=None,
+        wanted="what writes y = A x to y, and the dot of x and y to the View s of rank 0.",
+    )  # fmt: skip
+
+    def apply_dot(x: es.View, *, out: es.View, dot: es.View) -> None:
+        _check_returned(found(x, out=out, dot=dot), out, what)
+
+    return apply_dot
 
 
 def _on_the_host(A: Any, what: str, space: es.ExecutionSpace) -> Callable[[es.View, es.View], None]:
@@ -220,6 +226,11 @@ def _check_shape(shape: Any, what: str, n: int) -> None:
         raise MatrixError(f"{what} is {found}; expected {n} x {n}, for b has {n} rows.")
 
 
+def has_short_rows(matrix: sparse.CrsMatrix) -> bool:
+    """Whether a work item for each row is as good on devices as teams."""
+    return matrix.nnz <= _SHORT * matrix.shape[0]
+
+
 def chosen_product(
     asked: str, method: str, A: Operator, columns: int, space: es.ExecutionSpace
 ) -> tuple[str, str]:
@@ -239,7 +250,7 @@ def chosen_product(
         return "fused", f"space '{space.name}' runs few work items at once"
     if columns > 1:
         return "apply", "products with several vectors are faster by teams"
-    if A.matrix.nnz <= _SHORT * A.matrix.shape[0]:
+    if has_short_rows(A.matrix):
         return "fused", f"rows have {_SHORT} entries or fewer on the average"
     return "apply", "products of long rows are faster by teams"
 

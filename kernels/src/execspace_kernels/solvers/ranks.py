@@ -19,7 +19,7 @@ import execspace as es
 from ..arguments import MANY
 from ..errors import MatrixError
 
-__all__ = ["Ranks", "attempt", "is_over_ranks", "ranks_of"]
+__all__ = ["Ranks", "attempt", "is_over_ranks", "ranks_of", "records"]
 
 T = TypeVar("T")
 
@@ -43,14 +43,15 @@ class Ranks:
 
     def __init__(
         self, join: Callable[[es.View, Any], Any], A: Any, what: str, n: int,
-        space: es.ExecutionSpace,
+        space: es.ExecutionSpace, records: bool,
     ) -> None:  # fmt: skip
         self._join, self.what = join, what
-        self.is_recordable = False
+        self.is_recordable = False  # what is joined here is not
         self.rows = int(self.numbers([n], es.Sum, np.int64)[0])
-        flags = space.concurrency > MANY, not space.capabilities.float64
+        flags = space.concurrency > MANY, not space.capabilities.float64, not records
         found = self.numbers([float(flag) for flag in flags], es.Max)
-        self.is_device, self.is_narrow = (bool(flag) for flag in found)
+        self.is_device, self.is_narrow, launches = (bool(flag) for flag in found)
+        self.is_recordable = not launches
         first = getattr(getattr(A, "own_rows", None), "start", 0)
         self.seed = [1, first] if first else 1
 
@@ -105,7 +106,7 @@ class Ranks:
                     f"b has {n} rows here; expected {len(own)}, for {name} has rows {own.start} to "
                     f"{own.stop} here"
                 )
-        if self.numbers([float(bool(wrong))], es.Max)[0]:
+        if not self.all_of_them(not wrong):
             elsewhere = "on another rank b has other rows than A or M has there"
             raise MatrixError(f"{self.what}: {wrong or elsewhere}.")
 
@@ -134,7 +135,7 @@ def is_over_ranks(A: Any) -> bool:
     return callable(getattr(A, "join_over_ranks", None))
 
 
-def _records(A: Any) -> bool:
+def records(A: Any) -> bool:
     """Whether an operator over ranks says that all it does can be recorded."""
     return getattr(A, "is_recordable", False) is True
 
@@ -154,10 +155,9 @@ def ranks_of(A: Any, M: Any, what: str, n: int, space: es.ExecutionSpace) -> Ran
                 f"expected both over ranks, or neither."
             )
         return None
-    ranks = Ranks(A.join_over_ranks, A, what, n, space)
     operators = {"A": A}
     if is_over_ranks(M):
         operators["M"] = M
-    ranks.is_recordable = ranks.all_of_them(all(map(_records, operators.values())))
+    ranks = Ranks(A.join_over_ranks, A, what, n, space, all(map(records, operators.values())))
     ranks.check_fits(operators, n)
     return ranks

@@ -24,7 +24,7 @@ from .operators import (
     views_of,
 )
 from .polynomial import checked_bounds, estimated
-from .ranks import ranks_of
+from .ranks import ranks_of, records
 
 __all__ = ["Chebyshev"]
 
@@ -135,7 +135,7 @@ class Chebyshev:
     @property
     def is_recordable(self) -> bool:
         """That of A, if it is over ranks."""
-        return getattr(self._A, "is_recordable", False) is True
+        return records(self._A)
 
     @in_turns
     def apply(self, r: es.View | Any, *, out: es.View | Any = None) -> es.View:
