@@ -587,7 +587,7 @@ def test_a_test_that_does_not_look_at_all_is_wrong(part_of_tests, part, launches
 
 def test_a_kernel_of_a_pickle_forgets_with_the_kernel_that_keeps_its_plans(part, launches):
     """As after es.tune: its own tests run in its module, its plans are those of another kernel."""
-    code, options = part.number.__code__, (True, False, "number", None)
+    code, options = part.number.__code__, (True, False, 0, "number", None)
     first, second = (
         made_again(types.FunctionType(code, vars(module), "number"), options, None)
         for module in (loaded(g=1.0), loaded(g=1.0))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from execspace import BackendCompileError, ExecutionSpace, Kernel, LaunchSpec
+from execspace.base import config
 
 from ..analysis.overlap import written_pairs
 from ..codegen.llvm.printer import outside_symbol
@@ -13,6 +14,7 @@ from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..reductions.results import check_out
+from ..spmd.choice import Choice, chosen
 from ..teams.host_limits import team_limits
 from ..typing.lowered import Lowered
 from . import machine
@@ -24,6 +26,15 @@ from .wide import aligned_views
 
 if TYPE_CHECKING:
     from ..teams.host_teams import HostTeam
+
+
+def lanes_of(lowered: Lowered, fastest: int) -> Choice:
+    """In how many lanes a kernel runs on this host."""
+    pattern, policy = lowered.spec.pattern, lowered.spec.policy
+    if pattern != "for" or policy.kind == "team" or lowered.parts:
+        return Choice(None, "only kernels of parallel_for over ranges run in lanes")
+    features = machine.vector_math().features
+    return chosen(lowered.functions, fastest, policy.lanes or config.lanes(), features)
 
 
 class HostKernel:
@@ -39,13 +50,16 @@ class HostKernel:
             lowered = self.team.lowered
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
+        self.choice = lanes_of(lowered, self.order[-1])
 
     def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""
         pool = None if self.team is None else self.team.pool
         masks = machine.has_cheap_masks()
         target = machine.vector_math()
-        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks, target)
+        return launch_module(
+            self.lowered, self.order, launcher, disjoint, pool, masks, target, self.choice.form
+        )
 
     def facts(self, space: ExecutionSpace, disjoint: bool) -> Facts:
         """What launches on a space need besides machine code."""

@@ -123,7 +123,8 @@ def begin_plan(
     launch: tuple[str, ...] = ()
     if print_ is not None:
         limits = team_limits(space) if spec.policy.kind == "team" else ""
-        launch = print_, f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
+        masks, lanes = machine.has_cheap_masks(), config.lanes()
+        launch = print_, f"{launcher} {may_overlap} {masks} {limits} {lanes}"
     names = _Names(disk.folder("host"), package, versions, launch)
     outside: Outside = {}  # kernels with such calls have no record
     entry = _recalled(names.record) if names.may_be_there else None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..codegen.llvm.uniform_calls import Uniform
     from ..passes.masking import Masked
     from ..passes.prechecks import Prechecks
+    from ..spmd.form import LaneForm
 
 
 @dataclass(frozen=True)
@@ -53,21 +54,23 @@ def launch_module(
     pool: tuple[ir.Var, ir.Expr] | None = None,
     masks: bool = False,
     target: VectorMath = NO_VECTORS,
+    lanes: LaneForm | None = None,
 ) -> Source:
     """The module for a launch.
 
     `disjoint`: Views do not overlap. `pool` is the scratch memory of a team, see `chunk_function`.
     `masks`: masked stores are as cheap as others. `target`: vector versions of mathematical
-    functions.
+    functions. `lanes`: the kernel in lanes, if it is to run in them.
     """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walked, masked, prechecks = lowered, None, None
-    if lowered.asserts:
+    if lowered.asserts and lanes is None:
         walked, masked, prechecks = _tested(lowered, disjoint, masks, order[-1])
-    calls = Calls(walked.body, lowered.leading, policy, order, reduction)
+    calls = Calls(walked.body, lowered.leading, policy, order, reduction, lanes=lanes)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
+    functions += [] if lanes is None else [*lanes.helpers, lanes.body]
     last = replace(calls, final=True if scan else None)
     if lowered.parts or (not scan and has_strips(calls)):
         functions += _in_strips(lowered, calls, prechecks, masked)

@@ -92,10 +92,17 @@ class HostPlan(HostTeamSizes, DescribedPlan):
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
-        """Descriptions of LLVM's vectorisation of the loops."""
+        """Whether the kernel runs in lanes; otherwise, what LLVM made of its loops."""
+        from ..spmd.describe import describe_lanes
+        from .building import HostKernel
+
+        kernel = HostKernel(self.lowered, self.spec)
+        lines = describe_lanes(kernel.choice, kernel.lowered.body, kernel.order[-1])
+        if kernel.choice.form is not None:
+            return lines
         from .vectorising import describe_vectors
 
-        return describe_vectors(self.optimised)
+        return (*describe_vectors(self.optimised), *lines)
 
     @property
     def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:

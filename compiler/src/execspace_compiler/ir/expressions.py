@@ -74,17 +74,23 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An element of a View or local array; of records the number `byte` bytes from its start."""
+    """An element of a View or local array; of records the number `byte` bytes from its start.
+
+    Of type Vector it is an element for each lane: subscripts are vectors, or are the same for all.
+    Lanes for which `mask` does not hold read nothing; what they get is any number.
+    """
 
     view: Var
     indices: tuple[Expr, ...]
     type: Scalar
     loc: Loc = field(default=NOWHERE, compare=False)
     byte: Expr | None = None
+    mask: Expr | None = None
 
     def __str__(self) -> str:
         at = f"{self.view}[{', '.join(map(str, self.indices))}]"
-        return at if self.byte is None else f"{at}.({self.byte})"
+        at = at if self.byte is None else f"{at}.({self.byte})"
+        return at if self.mask is None else f"{at} if {self.mask}"
 
 
 @dataclass(frozen=True, slots=True)

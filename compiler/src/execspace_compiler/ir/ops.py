@@ -68,8 +68,10 @@ OPERATIONS: dict[str, str] = {
     "isfinite": "whether it is neither infinite nor NaN",
     # Of vectors, where all operations above act lane by lane; see typing/rules/simd.py.
     "broadcast": "a in all lanes",
+    "ramp": "a in the first lane, and in each other lane b, a constant, more than before",
+    "first": "number of the first lane for which the mask a holds, if there is one",
     "pack": "a vector of the operands, one for each lane",
-    "lane": "lane b of a, a constant",
+    "lane": "lane b of a; in kernels a constant",
     "blend": "b where the mask a holds, else c; both are computed",
     "any": "whether the mask a holds for some lane",
     "all": "whether the mask a holds for all lanes",

@@ -38,7 +38,8 @@ class Unpack:
 class Store:
     """Set an element of a View or local array; the value has the element's type.
 
-    For records, the scalar `byte` bytes from the start of the element.
+    For records, the scalar `byte` bytes from the start of the element. With a `mask` each lane for
+    which it holds stores a lane of the value, which is a vector; of several at one place, any one.
     """
 
     view: Var
@@ -46,6 +47,7 @@ class Store:
     value: Expr
     loc: Loc = field(default=NOWHERE, compare=False)
     byte: Expr | None = None
+    mask: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

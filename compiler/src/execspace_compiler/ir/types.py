@@ -178,7 +178,8 @@ def element_of(dtype: np.dtype[Any]) -> Element:
 class ViewTy:
     """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array.
 
-    A View with a user-defined layout (`mapped`) is indexed by one offset in IR.
+    A View with a user-defined layout (`mapped`) is indexed by one offset in IR. With `lanes` it is
+    an array of each lane; in memory, those of a number are next to each other.
     """
 
     element: Scalar | Record
@@ -189,6 +190,7 @@ class ViewTy:
     shape: tuple[int, ...] | None = None
     static: tuple[int | None, ...] = ()
     traits: tuple[str, ...] = ()
+    lanes: int = 1
 
     @property
     def mapped(self) -> bool:

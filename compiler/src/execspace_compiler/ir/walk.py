@@ -78,12 +78,16 @@ def operands(e: Expr) -> tuple[Expr, ...]:
         case Select():
             return (e.test, e.then, e.orelse)
         case Load():
-            return e.indices if e.byte is None else (*e.indices, e.byte)
+            return (*e.indices, *_given(e.byte, e.mask))
         case LoadAt():
             return (e.index,)
         case Beyond():
             return e.indices
     return ()
+
+
+def _given(*parts: Expr | None) -> tuple[Expr, ...]:
+    return tuple(p for p in parts if p is not None)
 
 
 def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
@@ -95,7 +99,9 @@ def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(e, test=new[0], then=new[1], orelse=new[2])
         case Load():
             rank = len(e.indices)
-            return replace(e, indices=new[:rank], byte=new[rank] if len(new) > rank else None)
+            rest = iter(new[rank:])
+            byte, mask = (None if x is None else next(rest) for x in (e.byte, e.mask))
+            return replace(e, indices=new[:rank], byte=byte, mask=mask)
         case LoadAt():
             return replace(e, index=new[0])
         case Beyond():
@@ -109,7 +115,7 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
         case Assign() | Evaluate() | Unpack():
             return (s.value,)
         case Store():
-            return (*s.indices, s.value) if s.byte is None else (*s.indices, s.byte, s.value)
+            return (*s.indices, *_given(s.byte, s.mask), s.value)
         case Atomic():
             return (*s.indices, *(() if s.byte is None else (s.byte,)), *s.values)
         case StoreAt():
@@ -157,7 +163,8 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
             rank = len(s.indices)
             byte = None if s.byte is None else new[rank]
             if isinstance(s, Store):
-                return replace(s, indices=new[:rank], byte=byte, value=new[-1])
+                mask = None if s.mask is None else new[-2]
+                return replace(s, indices=new[:rank], byte=byte, mask=mask, value=new[-1])
             return replace(s, indices=new[:rank], byte=byte, values=new[len(new) - len(s.values) :])
         case StoreAt():
             return replace(s, index=new[0], value=new[1])

@@ -27,6 +27,7 @@ from ..typing.lowered import JOINED, STRIP
 if TYPE_CHECKING:
     from ..passes.masking import Masked
     from ..passes.prechecks import Prechecks
+    from ..spmd.form import LaneForm
 
 
 def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
@@ -135,6 +136,8 @@ class Calls:
         As in `Lowered`.
     in_strips : bool
         Sums of floats are joined in strips of `JOINED` here; else who calls does so.
+    lanes : LaneForm, optional
+        The kernel over neighbouring indices of the fastest dimension.
     """
 
     body: ir.Function
@@ -150,6 +153,7 @@ class Calls:
     buffers: tuple[Var, ...] = ()
     repeated: tuple[tuple[Var, ...], ...] = ()
     in_strips: bool = False
+    lanes: LaneForm | None = None
 
 
 _LITTLE, _FEW = 16, 2  # expressions, and numbers that are joined
@@ -238,6 +242,11 @@ class Chunk:
     def whole(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
         """A loop over all of a dimension, or of a strip."""
         innermost = d == self.order[-1]
+        if innermost and self.calls.lanes is not None:
+            from .lanes import loop_in_lanes  # loaded by kernels in lanes
+
+            form = self.calls.lanes
+            return loop_in_lanes(self.locals, self.passed(), d, first, last, form)
         if innermost and self.masked is not None:
             from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .dataclass import dataclass
 from .errors import ConfigError
+from .flags import lanes_of
 from .local_ranks import LocalRank, from_launcher
 
 if TYPE_CHECKING:
@@ -94,6 +95,12 @@ VARIABLES = {
             "need be: haswell, generic,+cx16; default: this one",
         ),
         Variable(
+            "LANES",
+            "auto",
+            "neighbouring indices that hosts run in the lanes of a vector, unless kernel or policy "
+            "say it: a power of two up to 64, 1 for none; auto: as many as seem to be fastest",
+        ),
+        Variable(
             "OPENMP_RUNTIME", None, "pool, libgomp or prange: what runs the threads of openmp"
         ),
     )
@@ -119,6 +126,14 @@ def get_bool(name: str) -> bool:
     if value not in TRUE | FALSE:
         raise ConfigError(f"EXECSPACE_{name}={value!r} is not a switch; expected 1 or 0.")
     return value in TRUE
+
+
+def lanes() -> int:
+    """Lanes that hosts run kernels in which do not say it, EXECSPACE_LANES; 0: as is fastest."""
+    value = (get("LANES") or "auto").strip().lower()
+    if value == "auto":
+        return 0
+    return lanes_of(int(value) if value.isdecimal() else value, "EXECSPACE_LANES", ConfigError)
 
 
 def get_int(name: str) -> int | None:

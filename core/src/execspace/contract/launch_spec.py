@@ -46,6 +46,8 @@ class PolicySpec:
     dynamic : bool
         Of ranges: threads take parts of it one after another, until none is left. Only spaces
         with `Capabilities.dynamic_schedules` are given it.
+    lanes : int
+        Neighbouring calls that hosts run in the lanes of a vector; 0: the space decides.
     """
 
     kind: str
@@ -59,6 +61,7 @@ class PolicySpec:
     vector_length: int = 0
     chunk_size: int = 0
     dynamic: bool = False
+    lanes: int = 0
 
 
 def policy_spec(
@@ -73,11 +76,12 @@ def policy_spec(
     vector_length: int = 0,
     chunk_size: int = 0,
     dynamic: bool = False,
+    lanes: int = 0,
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
     return _one_spec(
         kind, rank, iterate, tiled, nonnegative, items_per_thread, launch_bounds, team_size,
-        vector_length, chunk_size, dynamic,
+        vector_length, chunk_size, dynamic, lanes,
     )  # fmt: skip
 
 

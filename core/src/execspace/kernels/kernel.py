@@ -14,7 +14,7 @@ from ..base import ports
 from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
-from ..base.flags import flag
+from ..base.flags import flag, lanes_of
 from ..base.free_threading import drop_oldest, getter
 from ..base.readonly import ReadOnly
 from ..contract.launch_spec import Capture, LaunchSpec
@@ -104,6 +104,8 @@ class Kernel(ReadOnly):
         Multiply-add may be contracted within an expression (the default).
     fastmath : bool
         Arithmetic may be reassociated and NaN ignored; results then differ between spaces.
+    lanes : int
+        Neighbouring indices that hosts run in the lanes of a vector; 0: the space decides.
     source : str or None
         Text of the module that defines the function, as the user gave it.
     bound : tuple of str
@@ -127,10 +129,12 @@ class Kernel(ReadOnly):
     temporary: tuple[int, ...] = ()
 
     __slots__ = (
-        "__dict__", "__weakref__", "_code", "_variants", "bound", "fastmath", "fma", "fn", "name",
-        "names", "recent", "scope", "shared", "source", "statics",
+        "__dict__", "__weakref__", "_code", "_variants", "bound", "fastmath", "fma", "fn", "lanes",
+        "name", "names", "recent", "scope", "shared", "source", "statics",
     )  # fmt: skip
-    _fixed = frozenset(("fastmath", "fma", "fn", "bound", "name", "scope", "source", "statics"))
+    _fixed = frozenset((
+        "fastmath", "fma", "fn", "lanes", "bound", "name", "scope", "source", "statics",
+    ))  # fmt: skip
     _instead = "Compiled plans depend on it; make another kernel with es.kernel"
 
     def __init__(
@@ -139,6 +143,7 @@ class Kernel(ReadOnly):
         *,
         fma: bool = True,
         fastmath: bool = False,
+        lanes: int = 0,
         name: str | None = None,
         source: str | None = None,
         bound: tuple[str, ...] = (),
@@ -147,6 +152,7 @@ class Kernel(ReadOnly):
         self._code = fn.__code__  # whose identity, a part of keys, no other code may get
         self.fma = fma
         self.fastmath = fastmath
+        self.lanes = lanes
         self.name = name or fn.__name__
         self.source = source
         self.bound = bound
@@ -187,8 +193,8 @@ class Kernel(ReadOnly):
         found = self._variants.get(bound)
         if found is None:
             found = Kernel(
-                without_views(self.fn), fma=self.fma, fastmath=self.fastmath, name=self.name,
-                source=self.source, bound=bound,
+                without_views(self.fn), fma=self.fma, fastmath=self.fastmath, lanes=self.lanes,
+                name=self.name, source=self.source, bound=bound,
             )  # fmt: skip
             found = self._variants.setdefault(bound, found)
         return found
@@ -279,10 +285,16 @@ def static_parameters(fn: FunctionType) -> tuple[str, ...]:
 def kernel(fn: Callable[..., Any], /) -> Kernel: ...
 @overload
 def kernel(
-    *, fma: bool = ..., fastmath: bool = ..., source: str | None = ...
+    *, fma: bool = ..., fastmath: bool = ..., lanes: int | None = ..., source: str | None = ...
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
-    fn: Any = None, /, *, fma: bool = True, fastmath: bool = False, source: str | None = None
+    fn: Any = None,
+    /,
+    *,
+    fma: bool = True,
+    fastmath: bool = False,
+    lanes: int | None = None,
+    source: str | None = None,
 ) -> Any:
     """Mark a function as a kernel. Compiles nothing; that happens at the first launch.
 
@@ -293,6 +305,9 @@ def kernel(
         operations agree bit for bit between spaces.
     fastmath : bool, default False
         Allow reassociation and assume that no NaN or infinity occurs.
+    lanes : int, optional
+        Neighbouring indices that a host runs in the lanes of a vector, where the policy does not
+        say it: a power of two up to 64, and 1 for none. By default as many as seem to be fastest.
     source : str, optional
         Text of the module that defines the function. Only needed where Python keeps no source
         and the text cannot be found: code that was compiled elsewhere.
@@ -305,8 +320,8 @@ def kernel(
     ...     y[i] += a * x[i]
     """
     if fn is None:
-        return lambda f: kernel_from(f, fma=fma, fastmath=fastmath, source=source)
-    return kernel_from(fn, fma=fma, fastmath=fastmath, source=source)
+        return lambda f: kernel_from(f, fma=fma, fastmath=fastmath, lanes=lanes, source=source)
+    return kernel_from(fn, fma=fma, fastmath=fastmath, lanes=lanes, source=source)
 
 
 def kernel_from(
@@ -314,6 +329,7 @@ def kernel_from(
     *,
     fma: bool = True,
     fastmath: bool = False,
+    lanes: int | None = None,
     source: str | None = None,
     name: str | None = None,
 ) -> Kernel:
@@ -329,8 +345,9 @@ def kernel_from(
     where = f"Kernel '{name or fn.__name__}'"
     fma = flag(fma, "fma", where, LaunchError)
     fastmath = flag(fastmath, "fastmath", where, LaunchError)
-    made = Kernel(fn, fma=fma, fastmath=fastmath, name=name, source=source)
-    made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
+    count = lanes_of(lanes, where, LaunchError)
+    made = Kernel(fn, fma=fma, fastmath=fastmath, lanes=count, name=name, source=source)
+    made.shared = _shared(fn, (fma, fastmath, count, made.name, source, made.statics))
     made.recent = made.shared.recent
     return made
 
@@ -355,8 +372,10 @@ def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
     key = (id(fn.__code__), id(fn.__globals__), *options)
     known = _known.get(key)
     if known is None:
-        fma, fastmath, name, source = options[:4] if options else (True, False, None, None)
-        known = Kernel(without_views(fn), fma=fma, fastmath=fastmath, name=name, source=source)
+        fma, fastmath, lanes, name, source = options[:5] or (True, False, 0, None, None)
+        known = Kernel(
+            without_views(fn), fma=fma, fastmath=fastmath, lanes=lanes, name=name, source=source
+        )
         while len(_known) >= _MOST_FUNCTIONS:
             drop_oldest(_known)
         known = _known.setdefault(key, known)
@@ -376,14 +395,16 @@ def kernel_of(fn: Any) -> tuple[Kernel, Scope]:
 
 # -- pickles --------------------------------------------------------------------------------------
 
-_Options = tuple[bool, bool, str, str | None]  # fma, fastmath, name, source
+_Options = tuple[bool, bool, int, str, str | None]  # fma, fastmath, lanes, name, source
 
 
 def _reduced(kernel: Kernel, protocol: int) -> tuple[Any, ...]:
     """What `Kernel.__reduce_ex__` returns."""
     fn = kernel.fn
     found = named(fn)
-    options: _Options = (kernel.fma, kernel.fastmath, kernel.name, kernel.source)
+    options: _Options = (
+        kernel.fma, kernel.fastmath, kernel.lanes, kernel.name, kernel.source,
+    )  # fmt: skip
     if found is fn:  # the function itself has its name: k = es.kernel(f)
         return made_again, (fn, options, SourceText((fn,)))
     if found is kernel and protocol < 4:  # which know no functions by dotted names
@@ -398,8 +419,10 @@ def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
     if isinstance(known, Kernel) and getattr(known, ANCHOR) is fn:
         return known
     fn.__qualname__ = own
-    fma, fastmath, name, source = options
-    made = kernel_from(fn, fma=fma, fastmath=fastmath, name=name, source=source)
+    fma, fastmath, lanes, name, source = options
+    made = kernel_from(
+        fn, fma=fma, fastmath=fastmath, lanes=lanes or None, name=name, source=source
+    )
     # What a launch compiles serves the next pickle of the same kernel, too, whose module is another
     # one, but may mean the same by its names.
     earlier = _arrived_kernels.get((fn.__code__, options))

@@ -289,6 +289,8 @@ def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
     started.note(space)
     if policy.dynamic and not space.capabilities.dynamic_schedules:
         policy = with_options(policy, dynamic=False, chunk_size=0)
+    if kernel.lanes and not policy.lanes:
+        policy = with_options(policy, lanes=kernel.lanes)
     explicit = len(inputs) - call.captured
     captures = kernel.capture_list(scope, explicit)
     if call.reducer is not None:
@@ -307,8 +309,8 @@ def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
     taken = spec.leading + (len(call.structs) or explicit)
     spec = replace(spec, bound=kernel.bound_parameters(scope, taken))
     source = Kernel(
-        without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
-        source=kernel.source,
+        without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, lanes=kernel.lanes,
+        name=kernel.name, source=kernel.source,
     )  # fmt: skip
     return space, source, spec
 

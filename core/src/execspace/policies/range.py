@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from ..base.brief import brief
 from ..base.errors import PolicyError
+from ..base.flags import lanes_of
 from ..base.free_threading import getter
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, with_class
 from ..contract.launch_spec import PolicySpec, policy_spec
@@ -79,12 +80,17 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         in this way anyhow, and spaces with one thread take no notice. A scan is static.
     chunk_size : int, optional
         Indices of a chunk, of the dynamic schedule only. By default the space chooses.
+    lanes : int, optional
+        Neighbouring indices that a host runs in the lanes of a vector: a power of two up to 64,
+        and 1 for none. By default what the kernel says, or what seems to be fastest. Devices, whose
+        threads are lanes anyhow, take no notice.
 
     Raises
     ------
     PolicyError
         If a bound is not an integer, `end < begin`, `launch_bounds` or `chunk_size` is not
-        positive, `schedule` is not known, or `chunk_size` is given without the dynamic one.
+        positive, `schedule` is not known, `chunk_size` is given without the dynamic one, or
+        `lanes` is no power of two.
 
     Notes
     -----
@@ -105,10 +111,11 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         launch_bounds: int | None = None,
         schedule: str = STATIC,
         chunk_size: int | None = None,
+        lanes: int | None = None,
     ) -> Self:
         if end is None:
             begin, end = 0, begin
-        plain = launch_bounds is chunk_size is None and schedule is STATIC
+        plain = launch_bounds is chunk_size is lanes is None and schedule is STATIC
         plain = plain and type(begin) is type(end) is int and cls is RangePolicy
         if plain:
             try:
@@ -147,7 +154,7 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         self.launch_bounds = launch_bounds
         spec = policy_spec(
             "range", 1, nonnegative=first >= 0, launch_bounds=most, chunk_size=chunk,
-            dynamic=dynamic,
+            dynamic=dynamic, lanes=lanes_of(lanes, "RangePolicy", PolicyError),
         )  # fmt: skip
         self.key = (spec, self.space)
         if not MAY_CHANGE_CLASS or cls is not RangePolicy:
@@ -159,7 +166,7 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
     def _arguments(self) -> tuple[Any, ...]:
         options = {
             "space": self.space, "launch_bounds": self.launch_bounds, "schedule": self.schedule,
-            "chunk_size": self.chunk_size,
+            "chunk_size": self.chunk_size, "lanes": self.lanes,
         }  # fmt: skip
         return self.bounds, options
 
@@ -183,10 +190,16 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         """Indices that a thread takes at a time; None: the space chooses."""
         return self.key[0].chunk_size or None
 
+    @property
+    def lanes(self) -> int | None:
+        """Indices in the lanes of a vector of a host; None: the kernel or the space chooses."""
+        return self.key[0].lanes or None
+
     def __repr__(self) -> str:
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         chunk = "" if self.chunk_size is None else f", chunk_size={self.chunk_size}"
-        options = f"{bounds}{_shown_schedule(self.schedule)}{chunk}{on_space(self.space)}"
+        lanes = "" if self.lanes is None else f", lanes={self.lanes}"
+        options = f"{bounds}{_shown_schedule(self.schedule)}{chunk}{lanes}{on_space(self.space)}"
         return f"RangePolicy({self.begin}, {self.end}{options})"
 
 
@@ -247,6 +260,9 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     schedule : {"static", "dynamic"}
         As of `RangePolicy`: whether each thread gets one part of the range, or threads take parts
         one after another, whole tiles where there are tiles. The space chooses how large they are.
+    lanes : int, optional
+        As of `RangePolicy`: neighbouring indices of the dimension that runs fastest that a host
+        runs in the lanes of a vector.
     space : str or ExecutionSpace, optional
 
     Raises
@@ -254,7 +270,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     PolicyError
         If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
         of `tile` or `items_per_thread` is not positive, a thread would have more than 16 calls, a
-        tile exceeds `launch_bounds`, or an option is not known.
+        tile exceeds `launch_bounds`, `lanes` is no power of two, or an option is not known.
 
     Notes
     -----
@@ -274,9 +290,10 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         items_per_thread: int | Sequence[int] | None = None,
         launch_bounds: int | None = None,
         schedule: str = STATIC,
+        lanes: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
-        plain = tile is items_per_thread is launch_bounds is None and cls is MDRangePolicy
+        plain = tile is items_per_thread is launch_bounds is lanes is None and cls is MDRangePolicy
         plain = plain and iterate is _AUTO and schedule is STATIC
         if plain:
             try:
@@ -344,8 +361,9 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         self.bounds = first + last + (extents or ())
         tiled, nonnegative = extents is not None, min(first) >= 0
         spec = policy_spec(
-            "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic
-        )
+            "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic,
+            lanes=lanes_of(lanes, "MDRangePolicy", PolicyError),
+        )  # fmt: skip
         self.key = (spec, self.space)
         if not MAY_CHANGE_CLASS or cls is not MDRangePolicy:
             self = with_class(self, cls)
@@ -363,7 +381,8 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         )
         options = {
             "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
-            "launch_bounds": self.launch_bounds, "schedule": self.schedule, "space": self.space,
+            "launch_bounds": self.launch_bounds, "schedule": self.schedule, "lanes": self.lanes,
+            "space": self.space,
         }  # fmt: skip
         return (self.lower, self.upper), options
 
@@ -377,13 +396,19 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         """How indices come to threads: "static" or "dynamic"."""
         return _schedule(self.key[0])
 
+    @property
+    def lanes(self) -> int | None:
+        """Indices in the lanes of a vector of a host; None: the kernel or the space chooses."""
+        return self.key[0].lanes or None
+
     def __repr__(self) -> str:
         tile = f", tile={self.tile}" if self.tile else ""
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
         calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         schedule = _shown_schedule(self.schedule)
-        options = f"{tile}{order}{calls}{bounds}{schedule}{on_space(self.space)}"
+        lanes = "" if self.lanes is None else f", lanes={self.lanes}"
+        options = f"{tile}{order}{calls}{bounds}{schedule}{lanes}{on_space(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
 
 

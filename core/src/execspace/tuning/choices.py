@@ -89,9 +89,11 @@ def policy_with(policy: Any, choice: Choice) -> Any:
     if isinstance(policy, RangePolicy) and not (choice.tile or choice.items_per_thread):
         return RangePolicy(
             policy.begin, policy.end, space=policy.space, schedule=policy.schedule,
-            chunk_size=policy.chunk_size, **options,
+            chunk_size=policy.chunk_size, lanes=policy.lanes, **options,
         )  # fmt: skip
-    options = {**options, "space": policy.space, "schedule": policy.schedule}
+    options = {
+        **options, "space": policy.space, "schedule": policy.schedule, "lanes": policy.lanes,
+    }  # fmt: skip
     if isinstance(policy, RangePolicy):  # a tile takes the place of its chunks
         return MDRangePolicy((policy.begin,), (policy.end,), **options)
     return MDRangePolicy(policy.lower, policy.upper, iterate=policy.iterate, **options)

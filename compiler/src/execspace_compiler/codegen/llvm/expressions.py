@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ... import ir
-from ...ir.types import Pointer, Scalar, TupleTy, ViewTy, flat_scalars
+from ...ir.types import Pointer, Scalar, TupleTy, Vector, ViewTy, flat_scalars
 from .emitter import Emitter, ModuleText
+from .masks import from_word, is_mask, reduced, to_word, word_type, written_word
 from .memory import ViewParts, load, part_type, parts_of, place
 from .operations import operation
 from .spelling import Value, constant, part_of, parts, result_type, symbol, type_of
@@ -33,6 +34,8 @@ class Expressions(Emitter):
         Views and local arrays.
     pointers : dict
         Rows of scalars.
+    mask_bits : int
+        Of a lane of masks in variables; 0 if these are masks of LLVM.
     """
 
     def __init__(
@@ -41,8 +44,10 @@ class Expressions(Emitter):
         functions: Mapping[str, ir.Function],
         extents: Mapping[str, frozenset[str]],
         flags: str = "",
+        mask_bits: int = 0,
     ) -> None:
         super().__init__(module, flags)
+        self.mask_bits = mask_bits
         self.functions = functions
         self.extents = extents
         self.values: dict[str, Value] = {}
@@ -63,10 +68,16 @@ class Expressions(Emitter):
                 from .vector_memory import pack  # loaded by kernels with vectors
 
                 return pack(self, self.expr, self.views, x)
+            case ir.Op("any" | "all", (ir.Var() as mask,)) if self.mask_bits:
+                return reduced(self, x.op, self.held_mask(mask), mask, self.mask_bits)
             case ir.Op():
                 return operation(self, x, [self.expr(a) for a in x.args])
             case ir.Select():
                 return self.select(x)
+            case ir.Load() if isinstance(x.type, Vector):
+                from .lane_memory import load as load_lanes  # loaded by kernels in lanes
+
+                return load_lanes(self, self.expr, self.views[x.view.name], x)
             case ir.Load():
                 assert isinstance(x.view.type, ViewTy)
                 view = self.views[x.view.name]
@@ -105,14 +116,36 @@ class Expressions(Emitter):
         if slots is None:
             return self.values[x.name]
         assert isinstance(x.type, Scalar)
+        if self.mask_bits and isinstance(x.type, Vector) and is_mask(x.type):
+            return from_word(self, self.held_mask(x), x.type, self.mask_bits)
         found = [
             self.op(f"load {type_of(t)}, ptr {slot}")
             for t, slot in zip(parts(x.type), slots, strict=True)
         ]
         return found[0] if len(found) == 1 else (found[0], found[1])
 
+    def held_mask(self, x: ir.Expr) -> str:
+        """A mask as variables hold it."""
+        assert isinstance(x, ir.Var) and isinstance(x.type, Vector)
+        if x.name not in self.slots:
+            value = self.values[x.name]
+            assert isinstance(value, str)
+            return to_word(self, value, x.type, self.mask_bits)
+        return self.op(f"load {word_type(x.type, self.mask_bits)}, ptr {self.slots[x.name][0]}")
+
+    def assign_mask(self, name: str, value: ir.Expr) -> None:
+        """Set a variable that is a mask."""
+        assert isinstance(value.type, Vector)
+        word = written_word(self, self.expr, self.held_mask, value, self.mask_bits)
+        self.do(f"store {word_type(value.type, self.mask_bits)} {word}, ptr {self.slots[name][0]}")
+
     def assign(self, name: str, value: Value, t: Scalar) -> None:
         """Set a variable."""
+        if self.mask_bits and isinstance(t, Vector) and is_mask(t):
+            assert isinstance(value, str)
+            word = to_word(self, value, t, self.mask_bits)
+            self.do(f"store {word_type(t, self.mask_bits)} {word}, ptr {self.slots[name][0]}")
+            return
         values = value if isinstance(value, tuple) else (value,)
         for part, v, slot in zip(parts(t), values, self.slots[name], strict=True):
             self.do(f"store {type_of(part)} {v}, ptr {slot}")

@@ -16,7 +16,7 @@ from execspace.base.dataclass import dataclass
 from ... import ir
 from ...ir.types import Record, Scalar, ViewTy
 from .emitter import Emitter
-from .spelling import Value, element, part_of, stored, type_of
+from .spelling import Value, element, part_of, parts, stored, type_of
 
 Write = Callable[[ir.Expr], Value]
 """Writes an expression; returns its value."""
@@ -154,12 +154,21 @@ def store(e: Emitter, address: str, t: Scalar, value: Value, more: str = "") -> 
 
 def local_array(e: Emitter, t: ViewTy) -> ViewParts:
     """Memory on the stack of the function."""
-    return ViewParts({"p": e.slot(f"[{max(array_bytes(t), 1)} x i8]", align=64)})
+    return ViewParts({"p": e.slot(_array_type(t), align=64)})
+
+
+def _array_type(t: ViewTy) -> str:
+    """Type of a local array; one of each lane has vectors, of which LLVM makes registers."""
+    if t.lanes > 1 and isinstance(t.element, Scalar):
+        numbers = len(parts(t.element))
+        kind = stored(parts(t.element)[0])
+        return f"[{max(prod(t.shape or ()) * numbers, 1)} x <{t.lanes} x {kind}>]"
+    return f"[{max(array_bytes(t), 1)} x i8]"
 
 
 def array_bytes(t: ViewTy) -> int:
     """Bytes of a local array."""
-    return prod(t.shape or ()) * t.element.itemsize
+    return prod(t.shape or ()) * t.element.itemsize * t.lanes
 
 
 def clear(e: Emitter, pointer: str, nbytes: int) -> None:

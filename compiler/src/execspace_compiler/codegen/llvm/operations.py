@@ -6,12 +6,14 @@ undefined (division by zero, shifts beyond the width) is computed as `ir.ops` sa
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ... import ir
-from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar, Vector
+from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar, Type, Vector
 from .emitter import Emitter
 from .halves import rounded, rounded_once, widened
-from .spelling import Value, constant, part_of, test_of, type_of
-from .vectors import BY_LANE, each_lane, of_lanes
+from .spelling import Value, constant, part_of, parts, test_of, type_of
+from .vectors import BY_LANE, each_lane, of_lanes, packed
 
 _INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv", "fmod": "frem"}
@@ -39,6 +41,8 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
         found = of_lanes(e, x, args)
         if found is not None:
             return found
+        if isinstance(operand, Vector) and _is_by_lane(name, operand, t):
+            return by_lane(e, x, args)
     if name in ("bounded", "opaque"):
         return args[0] if name == "bounded" else _opaque(e, _real(args[0]), t)
     if name == "cast":
@@ -53,6 +57,42 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
 
         return of_complex(e, name, args, operand)
     return _of_reals(e, name, [_real(v) for v in args], operand, t)
+
+
+def _is_by_lane(name: str, s: Vector, t: Scalar) -> bool:
+    """Whether an operation has no spelling for vectors."""
+    if s.kind == "c":
+        return name not in _COMPLEX_IN_LANES
+    return "float16" in (s.name, t.name) and (name in _CHOICES or name not in _OF_BITS)
+
+
+def by_lane(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
+    """An operation, one lane after another."""
+    t = x.type
+    assert isinstance(t, Vector)
+    found: list[list[str]] = [[] for _ in parts(t)]
+    given = tuple(
+        replace(a, type=a.type.lane) if isinstance(a.type, Vector) else a for a in x.args
+    )  # fmt: skip
+    for k in range(t.lanes):
+        row = [_lane_of(e, v, a.type, k) for v, a in zip(args, x.args, strict=True)]
+        value = operation(e, replace(x, args=given, type=t.lane), row)
+        for values, v in zip(found, value if isinstance(value, tuple) else (value,), strict=True):
+            values.append(v)
+    kinds = [p for p in parts(t) if isinstance(p, Vector)]
+    done = [packed(e, values, kind) for values, kind in zip(found, kinds, strict=True)]
+    return done[0] if len(done) == 1 else (done[0], done[1])
+
+
+def _lane_of(e: Emitter, v: Value, t: Type, k: int) -> Value:
+    if not isinstance(t, Vector):
+        return v
+    values = v if isinstance(v, tuple) else (v,)
+    one = [
+        e.op(f"extractelement {type_of(p)} {x}, i32 {k}")
+        for x, p in zip(values, parts(t), strict=True)
+    ]
+    return one[0] if len(one) == 1 else (one[0], one[1])
 
 
 def _real(v: Value) -> str:
@@ -104,6 +144,12 @@ def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> s
 
         return call_library(e, name, args, s)
     return _of_integers(e, name, args, s)
+
+
+# Of complex numbers, what is arithmetic on their parts without further thought.
+_COMPLEX_IN_LANES = frozenset((
+    "add", "sub", "mul", "neg", "real", "imag", "conj", "cast", "complex",
+))  # fmt: skip
 
 
 def _of_halves(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
@@ -286,9 +332,9 @@ def cast(e: Emitter, value: Value, source: Scalar, t: Scalar) -> Value:
     if source.kind == "c":
         assert isinstance(value, tuple)
         real = part_of(source)
-        if t == BOOL:
+        if t.name == "bool":
             tests = [compare(e, "ne", v, constant(0, real), real) for v in value]
-            return e.op(f"or i1 {tests[0]}, {tests[1]}")
+            return e.op(f"or {type_of(t)} {tests[0]}, {tests[1]}")
         if t.kind == "c":
             return _convert(e, value[0], real, part_of(t)), _convert(e, value[1], real, part_of(t))
         return _convert(e, value[0], real, t)

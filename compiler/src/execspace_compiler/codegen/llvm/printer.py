@@ -14,6 +14,7 @@ from . import memory
 from .emitter import ModuleText
 from .expressions import Expressions
 from .loops import failures, in_order, independent_loop, range_loop
+from .masks import is_mask, lane_bits, word_type
 from .operations import cast
 from .spelling import (
     Value,
@@ -47,6 +48,7 @@ class LlvmPrinter:
         self.functions = {f.name: f for f in module.functions}
         last = [f for f in module.functions if not f.entry][-1]
         self.bodies = [f for f in module.functions if f.name in module.parts] or [last]
+        self.mask_bits = lane_bits(module.functions, target.features)
         self.deep: set[int] = set()
         for body in self.bodies:
             marked = frozenset(self.scoped_views(body)) if module.disjoint else frozenset()
@@ -81,7 +83,10 @@ class FunctionPrinter(Expressions):
     """Writes a function."""
 
     def __init__(self, printer: LlvmPrinter, f: ir.Function) -> None:
-        super().__init__(printer.text, printer.functions, printer.extents, printer.flags(f.strict))
+        super().__init__(
+            printer.text, printer.functions, printer.extents, printer.flags(f.strict),
+            printer.mask_bits,
+        )  # fmt: skip
         self.printer = printer
         self.f = f
         self.exits: list[tuple[str, str]] = []  # of enclosing loops: where to leave, to go on
@@ -146,7 +151,13 @@ class FunctionPrinter(Expressions):
 
     def declare_variable(self, name: str, t: Scalar) -> None:
         """Places on the stack for a variable."""
-        self.slots[name] = tuple(self.slot(type_of(p)) for p in parts(t))
+        self.slots[name] = tuple(self.slot(self.slot_type(p)) for p in parts(t))
+
+    def slot_type(self, t: Scalar) -> str:
+        """Type of a place on the stack."""
+        if self.mask_bits and isinstance(t, Vector) and is_mask(t):
+            return word_type(t, self.mask_bits)
+        return type_of(t)
 
     def variables(self) -> None:
         """Set up local variables; numbers are zero at first."""
@@ -157,7 +168,8 @@ class FunctionPrinter(Expressions):
                 self.values.pop(name, None)
                 self.declare_variable(name, t)
                 for p, slot in zip(parts(t), self.slots[name], strict=True):
-                    self.do(f"store {type_of(p)} {constant(0, p)}, ptr {slot}")
+                    zero = "zeroinitializer" if isinstance(p, Vector) else constant(0, p)
+                    self.do(f"store {self.slot_type(p)} {zero}, ptr {slot}")
             elif t.shape is not None:
                 self.views[name] = memory.local_array(self, t)
             else:
@@ -208,7 +220,10 @@ class FunctionPrinter(Expressions):
             case ir.Assign():
                 t = s.value.type
                 assert isinstance(t, Scalar)
-                self.assign(s.name, self.expr(s.value), t)
+                if self.mask_bits and is_mask(t):
+                    self.assign_mask(s.name, s.value)
+                else:
+                    self.assign(s.name, self.expr(s.value), t)
             case ir.Unpack():
                 self.unpack(s)
             case ir.Store():
@@ -284,8 +299,13 @@ class FunctionPrinter(Expressions):
         """Assignment to an element of a View; as in Python, the value is computed first."""
         t = s.value.type
         assert isinstance(t, Scalar)
-        value = self.expr(s.value)
         view = self.views[s.view.name]
+        if isinstance(t, Vector):
+            from .lane_memory import store as store_lanes  # loaded by kernels in lanes
+
+            store_lanes(self, self.expr, view, s)
+            return
+        value = self.expr(s.value)
         address, align = memory.place(self, self.expr, view, s)
         memory.store(self, address, t, value, align or view.scope)
 

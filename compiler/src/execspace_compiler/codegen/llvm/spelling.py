@@ -23,12 +23,13 @@ Value = str | tuple[str, str]
 
 def part_of(t: Scalar) -> Scalar:
     """Type of the parts of a complex type."""
-    return _PARTS[t.name]
+    found = _PARTS[t.name]
+    return Vector(found.name, lanes=t.lanes) if isinstance(t, Vector) else found
 
 
 def parts(t: Scalar) -> tuple[Scalar, ...]:
     """Types of the SSA values of a number."""
-    return (_PARTS[t.name],) * 2 if t.kind == "c" else (t,)
+    return (part_of(t),) * 2 if t.kind == "c" else (t,)
 
 
 def type_of(t: Scalar) -> str:

@@ -191,8 +191,8 @@ def test_fields_are_converted_as_when_stored(space):
 
 
 def test_records_within_records(space):
-    def kernel(i, p, t):
-        p[i] = p[i] + Pair(p[0].right)
+    def kernel(i, p, q, t):
+        p[i] = p[i] + Pair(q[0].right)
         p[i].left += p[i].right
         t[i] = p[i].total + Pair(Narrow(1.0, i)).right.n
         if p[i] != Pair(Narrow(0.0, 3)):
@@ -201,7 +201,7 @@ def test_records_within_records(space):
     p = np.zeros(4, Pair.dtype)
     p["right"]["x"] = 2.5
     p["left"]["n"] = [0, 1, 2, 3]
-    agree(space, kernel, p, np.zeros(4, np.float32))
+    agree(space, kernel, p, p.copy(), np.zeros(4, np.float32))
 
 
 def test_views_local_arrays_and_parts_hold_them(space):

@@ -1,0 +1,157 @@
+"""Whether a kernel runs in lanes on a host, and in how many: the cost model, and what explain says.
+
+Loops without branches and inner loops run on vectors of LLVM's own, which are as fast. Kernels in
+lanes are those that compute in loops or branches of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from execspace.base.dataclass import dataclass
+
+from .. import ir
+from .cost import Costs
+from .form import LaneForm, findings_of, lane_form
+from .varying import Findings, NotVectorised, scalar_types
+
+MOST = 64  # lanes
+_WORTH = 1.3  # how much faster a form in lanes must seem to be
+_DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
+_LATENCY = 4  # of an operation
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a kernel runs.
+
+    Attributes
+    ----------
+    form : LaneForm or None
+        None: call by call.
+    why : str
+        Why; empty if it has no loops or branches that would keep LLVM from vectors of its own.
+    findings : Findings or None
+        What is the same in all lanes, if it was asked.
+    """
+
+    form: LaneForm | None
+    why: str
+    findings: Findings | None = None
+
+
+def chosen(
+    functions: Sequence[ir.Function], fastest: int, asked: int, features: frozenset[str]
+) -> Choice:
+    """The form of a kernel for a processor.
+
+    Parameters
+    ----------
+    functions : sequence of ir.Function
+        The kernel last, what it calls before it.
+    fastest : int
+        The parameter that differs from lane to lane.
+    asked : int
+        Lanes that the user wants; 0: as many as seem to be fastest.
+    features : frozenset of str
+        Of the processor, as LLVM names them.
+    """
+    if asked == 1:
+        return Choice(None, "one lane is asked for")
+    index = functions[-1].parameters[fastest].name
+    if not asked and not any(
+        isinstance(e, ir.Var) and e.name == index for e in ir.walk_expressions(functions[-1].body)
+    ):
+        return Choice(None, "all its calls do the same")
+    if not asked and not _has_control(functions):
+        return Choice(None, "")
+    bits = register_bits(features)
+    try:
+        found = findings_of(functions, fastest)
+        lanes = asked or max(2, bits // _width(functions[-1], found))
+        form = lane_form(functions, fastest, lanes)
+        if asked:
+            return Choice(form, f"{lanes} lanes are asked for", found)
+        scalar, vector = _costs(functions, form, bits)
+        told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
+        if vector * _WORTH > scalar * lanes:
+            return Choice(None, told, found)
+        if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
+            form = lane_form(functions, fastest, 2 * lanes)
+            told += "; twice as many, since operations wait for each other"
+        return Choice(form, told, found)
+    except NotVectorised as reason:
+        return Choice(None, str(reason))
+
+
+def register_bits(features: frozenset[str]) -> int:
+    """Bits of the vector registers of a processor that numbers of all kinds are computed in."""
+    if "avx512f" in features and "prefer-256-bit" not in features:
+        return 512
+    return 256 if features & {"avx2", "avx512f"} else 128
+
+
+def _has_control(functions: Sequence[ir.Function]) -> bool:
+    """Whether a kernel has loops, or branches; but for those of assertions, which LLVM's loops are
+    freed of beforehand."""
+    statements = [s for f in functions for s in ir.walk_statements(f.body)]
+    if any(isinstance(s, ir.For | ir.While) for s in statements):
+        return True
+    asserts = any(isinstance(s, ir.Fail) for s in statements)
+    return not asserts and any(isinstance(s, ir.If) for s in statements)
+
+
+def _width(body: ir.Function, found: Findings) -> int:
+    """Bits of the numbers that lanes compute with: of floats, else of integers."""
+    kinds = [t for n, t in scalar_types(body).items() if found.steps.get(n) is None]
+    kinds += [e.type for e in ir.walk_expressions(body.body) if isinstance(e, ir.Load)]
+    wide = [t.bits // (2 if t.kind == "c" else 1) for t in kinds if t.kind in "fc"]
+    return max(wide or [t.bits for t in kinds if t.is_integer and t.bits > 8] or [32])
+
+
+def _costs(functions: Sequence[ir.Function], form: LaneForm, bits: int) -> tuple[float, float]:
+    """What a call costs, and one of the form."""
+    forms = (*functions[:-1], *form.helpers, form.body)
+    scalar = Costs({f.name: f for f in functions}, bits).of(functions[-1].name)
+    return scalar, Costs({f.name: f for f in forms}, bits).of(form.body.name)
+
+
+def _has_deep_loops(helpers: Sequence[ir.Function], forms: Sequence[ir.Function]) -> bool:
+    """Whether an innermost loop of forms waits for its own results more than it computes."""
+    costs = Costs({f.name: f for f in (*helpers, *forms)}, MOST * 64)
+    for f in forms:
+        for s in ir.walk_statements(f.body):
+            if isinstance(s, ir.For | ir.While) and not any(
+                isinstance(t, ir.For | ir.While) for t in ir.walk_statements(s.body)
+            ):
+                work = costs.body(s.body) / 2
+                if _chain(s) * _LATENCY > _DEEP * work and work < 64:
+                    return True
+    return False
+
+
+def _chain(s: ir.For | ir.While) -> int:
+    """The most operations, one after the other, from a variable to its value in the next round."""
+    statements = ir.walk_statements(s.body)
+    carried, known = set[str](), set[str]()
+    for t in statements:
+        read = {e.name for e in ir.subexpressions(*ir.expressions(t)) if isinstance(e, ir.Var)}
+        carried |= read - known
+        known.update(ir.names_set(t))
+    carried &= known
+    depths: dict[str, int | None] = dict.fromkeys(carried, 0)
+
+    def depth(e: ir.Expr) -> int | None:
+        """How many operations are between an expression and a carried variable, if it has any."""
+        if isinstance(e, ir.Var):
+            return depths.get(e.name)
+        inner = [d for d in map(depth, ir.operands(e)) if d is not None]
+        if not inner:
+            return None
+        return max(inner) + (isinstance(e, ir.Op) and e.type.kind in "fcb")
+
+    for t in statements:
+        for e in ir.expressions(t):
+            for name in ir.names_set(t):
+                depths[name] = depth(e)
+    return max((depths[n] or 0 for n in carried), default=0)

@@ -1,0 +1,189 @@
+"""What a call of a function costs, roughly, in additions: of the kernel, and of its form in lanes.
+
+Both are counted alike, so the two can be compared. Nobody knows how often loops run and branches
+are taken; both are taken to do so equally often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .. import ir
+from ..ir import Expr, Stmt
+from ..ir.ops import FLOAT1, FLOAT2
+from ..ir.types import Scalar, Vector, ViewTy
+
+_ROUNDS = 16  # of loops of unknown length
+_MOST_ROUNDS = 64  # of others: what happens once before them is not to disappear
+_BRANCH = 3  # now and then one is predicted wrongly
+_DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
+_CHEAP_FUNCTIONS = frozenset(("floor", "ceil", "trunc", "rint", "copysign", "fabs"))
+_ELSEWHERE = 100  # a function of the host
+_BY_LANE = frozenset(("floordiv", "mod", "pow", "truncdiv", "truncmod"))
+_FREE = frozenset(("bounded", "real", "imag", "lane", "low", "high"))
+
+
+class Costs:
+    """Costs of functions on registers of some bits.
+
+    `vectorised`: the innermost loops that run on vectors by themselves, whose length divides
+    their cost.
+    """
+
+    def __init__(self, functions: Mapping[str, ir.Function], bits: int) -> None:
+        self.functions = functions
+        self.bits = bits
+        self._known: dict[str, float] = {}
+
+    def of(self, name: str) -> float:
+        """The cost of a call."""
+        if name not in self._known:
+            f = self.functions[name]
+            self._known[name] = _ELSEWHERE if f.external is not None else self.body(f.body)
+        return self._known[name]
+
+    def body(self, body: tuple[Stmt, ...]) -> float:
+        return sum(map(self.statement, body))
+
+    def statement(self, s: Stmt) -> float:
+        total = sum(map(self.expression, ir.expressions(s)))
+        match s:
+            case ir.Store():
+                return total + self.access(s, s.value.type, stores=True)
+            case ir.Atomic():
+                return total + _ATOMIC
+            case ir.If():
+                likely = 0.02 if s.rare else 0.8 if _is_any(s.test) else 0.5
+                inner = likely * self.body(s.body) + (1 - likely) * self.body(s.orelse)
+                return total + inner + (0 if s.body == (ir.Break(),) else _BRANCH)
+            case ir.For():
+                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
+                rounds = len(range(*values)) if len(values) == 3 else _ROUNDS
+                if rounds > 1 << 40:
+                    rounds = _ROUNDS
+                one = self.body(s.body) + 1
+                if self.runs_on_vectors(s):
+                    one /= max(1, self.bits // _widest(s.body))
+                return total + one * min(rounds, _MOST_ROUNDS)
+            case ir.While():
+                (*_, lanes) = (None, *(a.type for a in ir.operands(s.test) if _is_any(s.test)))
+                if isinstance(lanes, Vector):  # one lane after another
+                    return lanes.lanes * (self.body(s.body) + 2)
+                return (total + self.body(s.body) + 1) * _ROUNDS
+            case ir.Print():
+                return total + _ELSEWHERE
+        return total
+
+    def runs_on_vectors(self, s: ir.For) -> bool:
+        """Whether a loop of numbers runs on vectors by itself: its iterations do not depend on each
+        other but for sums of integers, and access elements that are next to each other."""
+        inner = ir.walk_statements(s.body)
+        if any(not isinstance(t, ir.Assign | ir.Store) for t in inner):
+            return False
+        expressions = ir.walk_expressions(s.body)
+        if any(isinstance(e.type, Vector) or isinstance(e, ir.Call) for e in expressions):
+            return False
+        set_so_far: set[str] = set()
+        every = {t.name for t in inner if isinstance(t, ir.Assign)}
+        for t in inner:
+            for e in ir.subexpressions(*ir.expressions(t)):
+                if isinstance(e, ir.Var) and e.name in every - set_so_far:
+                    if not isinstance(e.type, Scalar) or not e.type.is_integer:
+                        return False
+            if isinstance(t, ir.Assign):
+                set_so_far.add(t.name)
+        places = [e for e in (*expressions, *inner) if isinstance(e, ir.Load | ir.Store)]
+        return all(_is_row(p, s.name) for p in places)
+
+    def registers(self, t: object) -> int:
+        """Registers of a value; 1 for a number."""
+        if not isinstance(t, Vector):
+            return 1
+        bits = 64 if t.name == "bool" else t.bits
+        return max(1, -(-t.lanes * bits // self.bits))
+
+    def expression(self, e: Expr) -> float:
+        inner = sum(map(self.expression, ir.operands(e)))
+        match e:
+            case ir.Load():
+                return inner + self.access(e, e.type, stores=False)
+            case ir.Call():
+                return inner + self.of(e.function) + 1
+            case ir.Select():
+                return inner + 2
+            case ir.Op():
+                return inner + self.operation(e)
+        return inner
+
+    def operation(self, e: ir.Op) -> float:
+        """The cost of an operation."""
+        name, kind = e.op, e.args[0].type
+        assert isinstance(kind, Scalar)
+        if name in _FREE:
+            return 0
+        count = max(self.registers(kind), self.registers(e.type))
+        one: float = 1
+        if name in _BY_LANE and not kind.is_float and isinstance(kind, Vector):
+            return kind.lanes * (3 + self._number(e, kind))
+        if name in ("truediv", "fmod"):
+            one = _DIVISION
+        elif name == "sqrt":
+            one = _ROOT
+        elif name in _BY_LANE:
+            one = self._number(e, kind)
+        elif name in FLOAT1 + FLOAT2 and name not in _CHEAP_FUNCTIONS:
+            one = _FUNCTION
+        elif isinstance(kind, Vector) and name == "mul" and kind.is_integer and kind.bits == 64:
+            one = 3
+        elif name == "cast" and isinstance(kind, Vector) and {kind.kind, e.type.kind} > {"f"}:
+            one = 2 * kind.lanes / count if 64 in (kind.bits, e.type.bits) else 1
+        if kind.kind == "c":
+            one *= 4 if name in ("mul", "truediv") else 2
+        return one * count
+
+    def _number(self, e: ir.Op, kind: Scalar) -> float:
+        """Of an operation on integers that takes long: less if an operand is known."""
+        if kind.is_float:
+            return 2 * _DIVISION
+        return 4 if isinstance(e.args[1], ir.Const) else _INTEGER_DIVISION
+
+    def access(self, s: ir.Load | ir.Store, t: object, stores: bool) -> float:
+        """The cost of a load or store."""
+        if not isinstance(t, Vector):
+            return 1
+        view = s.view.type
+        assert isinstance(view, ViewTy)
+        parts = 2 if t.kind == "c" else 1
+        spread = [i for i in (*s.indices, s.byte) if i is not None and isinstance(i.type, Vector)]
+        if not spread:
+            return self.registers(t) * (1 if view.lanes > 1 else 2)
+        (first, *others) = spread
+        steps = first.args[1] if isinstance(first, ir.Op) and first.op == "ramp" else None
+        d = next((n for n, i in enumerate(s.indices) if i is first), None)
+        if steps is not None and not others and d is not None and view.lanes == 1:
+            assert isinstance(steps, ir.Const)
+            if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
+                return self.registers(t) * (2 if stores else 1)
+        return parts * t.lanes * (3 if stores else 2)
+
+
+def _is_any(test: Expr) -> bool:
+    return isinstance(test, ir.Op) and test.op == "any"
+
+
+def _is_row(place: ir.Load | ir.Store, index: str) -> bool:
+    """Whether iterations access neighbours, or all the same element (which they must not store)."""
+    view = place.view.type
+    assert isinstance(view, ViewTy)
+    for d, i in enumerate(place.indices):
+        uses = any(isinstance(e, ir.Var) and e.name == index for e in ir.subexpressions(i))
+        if uses and not view.mapped and view.stride(d) != 1:
+            return False
+    return place.byte is None
+
+
+def _widest(body: tuple[Stmt, ...]) -> int:
+    """Bits of the widest numbers in a loop."""
+    kinds = [e.type for e in ir.walk_expressions(body) if isinstance(e.type, Scalar)]
+    floats = [t.bits for t in kinds if t.is_float]
+    return max(floats or [t.bits for t in kinds if t.is_integer] or [64])

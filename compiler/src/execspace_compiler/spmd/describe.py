@@ -1,0 +1,100 @@
+"""What explain says of a kernel in lanes, or of why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import ir
+from ..ir.types import Scalar, Vector, ViewTy
+from .choice import Choice
+from .form import LaneForm
+
+
+def describe_lanes(choice: Choice, body: ir.Function, fastest: int) -> tuple[str, ...]:
+    """Lines on how a kernel runs; of one that does not run in lanes why not."""
+    if choice.form is None:
+        return (f"not in lanes: {choice.why}",) if choice.why else ()
+    form, found = choice.form, choice.findings
+    assert found is not None
+    index = body.parameters[fastest].name
+    lines = [f"{form.lanes} calls at a time, of neighbouring {index}, in lanes: {choice.why}"]
+    variables = [n for n, t in body.locals.items() if isinstance(t, Scalar)]
+    same = [n for n in variables if found.steps.get(n) is not None]
+    if same:
+        lines.append(f"the same in all lanes, or a step apart: {', '.join(sorted(same))}")
+    contiguous, strided, scattered = _accesses((*form.helpers, form.body))
+    for what, views in (
+        ("neighbours in memory", contiguous),
+        ("in steps", strided),
+        ("gathered or scattered", scattered),
+    ):
+        if views:
+            lines.append(f"elements of lanes, {what}: {', '.join(views)}")
+    parted = _parted(body, found.diverging)
+    if parted:
+        lines.append(f"lanes part ways at {', '.join(parted)}")
+    turns = _turns(form)
+    if turns:
+        lines.append(f"one lane after another: {turns}")
+    return tuple(lines)
+
+
+def _accesses(functions: Sequence[ir.Function]) -> tuple[list[str], list[str], list[str]]:
+    """Views whose elements lanes access: next to each other, in steps, anywhere."""
+    found: tuple[dict[str, None], ...] = ({}, {}, {})
+    for f in functions:
+        places: list[ir.Load | ir.Store] = [
+            x for x in ir.walk_expressions(f.body) if isinstance(x, ir.Load)
+        ]
+        places += [s for s in ir.walk_statements(f.body) if isinstance(s, ir.Store)]
+        for place in places:
+            view = place.view.type
+            assert isinstance(view, ViewTy)
+            if view.shape is None:
+                kind = _kind(place, view)
+                if kind is not None:
+                    found[kind][place.view.name] = None
+    a, b, c = (sorted(names) for names in found)
+    return a, b, c
+
+
+def _kind(place: ir.Load | ir.Store, view: ViewTy) -> int | None:
+    """0 for neighbours, 1 for equal distances, 2 for anything, None if all lanes have the same."""
+    vectors = [(d, i) for d, i in enumerate(place.indices) if isinstance(i.type, Vector)]
+    byte = place.byte is not None and isinstance(place.byte.type, Vector)
+    if not vectors and not byte:
+        return None
+    ramps = [i for _, i in vectors if isinstance(i, ir.Op) and i.op == "ramp"]
+    if byte or len(ramps) < len(vectors):
+        return 2
+    (d, first) = vectors[0]
+    assert isinstance(first, ir.Op) and isinstance(first.args[1], ir.Const)
+    unit = view.mapped or view.stride(d) == 1
+    plain = isinstance(view.element, Scalar) and view.element.kind != "c"
+    return 0 if len(vectors) == 1 and unit and plain and first.args[1].value == 1 else 1
+
+
+def _parted(body: ir.Function, diverging: frozenset[int]) -> list[str]:
+    """Lines of the branches and loops at which lanes part ways."""
+    words = {ir.If: "if", ir.For: "for", ir.While: "while"}
+    found: dict[str, None] = {}
+    for s in ir.walk_statements(body.body):
+        if id(s) in diverging:
+            found[f"{words[type(s)]} in line {s.loc.line}"] = None
+    return list(found)
+
+
+def _turns(form: LaneForm) -> str:
+    """What one lane does after another."""
+    found: dict[str, None] = {}
+    for f in (*form.helpers, form.body):
+        for s in ir.walk_statements(f.body):
+            if isinstance(s, ir.While) and isinstance(s.test, ir.Op) and s.test.op == "any":
+                for t in s.body:
+                    if isinstance(t, ir.Atomic):
+                        found["atomic operations"] = None
+                    elif isinstance(t, ir.Print):
+                        found["printf"] = None
+                    elif isinstance(t, ir.Evaluate | ir.Assign) and isinstance(t.value, ir.Call):
+                        found[t.value.function] = None
+    return ", ".join(found)

@@ -1,0 +1,133 @@
+"""The form of a kernel for vectors: one call of it does neighbouring indices, one in each lane.
+
+Control flow on which all lanes agree stays as it is. Where they part ways, each side runs if any
+lane takes it, under the mask of these; lanes that leave a loop or the function are off from there
+on. A statement runs only if some lane is on, so what is the same in all lanes may be read and
+stored without a mask.
+
+M. Pharr and W. R. Mark, "ispc: A SPMD Compiler for High-Performance CPU Programming", InPar 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
+
+from .. import ir
+from ..ir import Var
+from ..ir.types import Scalar, TupleTy, Vector, flat_scalars
+from .forms import Forms
+from .loops import LoopWriter
+from .steps import Step
+from .varying import Findings, NotVectorised, Program
+
+MASK = "_mask"  # the last parameter of a form: the lanes that are on
+
+
+class _Function(LoopWriter):
+    """Writes the form of a function."""
+
+    def __init__(self, forms: Forms, function: str, steps: tuple[Step, ...], name: str) -> None:
+        f, known = forms.program.functions[function], forms.program.findings(function, steps)
+        super().__init__(forms, f, known, Var(MASK, Vector("bool", lanes=forms.lanes)))
+        self.given, self.name = steps, name
+
+    def function(self) -> ir.Function:
+        """The function in lanes."""
+        f = self.f
+        parameters: list[Var] = []
+        for p, step in zip(f.parameters, self.given, strict=True):
+            if isinstance(p.type, Scalar) and step is None:
+                parameters.append(Var(p.name, self.vector(p.type)))
+            else:
+                parameters.append(self.view(p))
+        for name, t in f.locals.items():
+            if isinstance(t, Scalar):
+                varies = self.known.steps.get(name, 0) is None
+                self.locals[name] = self.vector(t) if varies else t
+            else:
+                varies = self.known.steps.get(name, 0) != 0
+                self.locals[name] = replace(t, lanes=self.lanes) if varies else t
+        kinds = tuple(
+            self.vector(t) if step is None else t.strong
+            for t, step in zip(flat_scalars(f.result), self.known.results, strict=True)
+        )
+        if self.known.returns:
+            self.results = tuple(self.new("result", t) for t in kinds)
+            self.left = self.new("left", self.mask_type)
+            own = self.held("active", self.mask)
+            self.out.append(ir.Assign(self.left.name, self.none))
+            self.mask = own
+        self.block(f.body)
+        if self.known.returns and self.results:
+            values = self.results
+            self.out.append(ir.Return(values[0] if len(values) == 1 else values))
+        result: Scalar | TupleTy | None = None
+        if f.result is not None:
+            result = (
+                kinds[0] if len(kinds) == 1 and isinstance(f.result, Scalar) else TupleTy(kinds)
+            )
+        return replace(
+            f, name=self.name, parameters=(*parameters, Var(MASK, self.mask_type)), result=result,
+            locals=self.locals, body=tuple(self.out), declared=None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LaneForm:
+    """A kernel over neighbouring indices.
+
+    Attributes
+    ----------
+    lanes : int
+        How many calls of the kernel one call does.
+    body : ir.Function
+        Its parameters are those of the kernel, and the mask; of the index that differs from lane
+        to lane it takes that of the first one.
+    helpers : tuple of ir.Function
+        Forms of functions that it calls.
+    """
+
+    lanes: int
+    body: ir.Function
+    helpers: tuple[ir.Function, ...]
+
+
+def lane_form(functions: Sequence[ir.Function], fastest: int, lanes: int) -> LaneForm:
+    """The form of a kernel for vectors; the parameter number `fastest` differs between lanes.
+
+    Parameters
+    ----------
+    functions : sequence of ir.Function
+        The kernel last, what it calls before it.
+    fastest : int
+    lanes : int
+
+    Raises
+    ------
+    NotVectorised
+        If it has no such form.
+    """
+    if any(_has_vectors(f) for f in functions):
+        raise NotVectorised("it computes with vectors itself")
+    forms = Forms(functions, lanes, lambda *given: _Function(*given).function())
+    body = functions[-1]
+    steps = tuple(1 if n == fastest else 0 for n in range(len(body.parameters)))
+    forms.of(body.name, steps)
+    *others, form = forms.written
+    return LaneForm(lanes, form, tuple(others))
+
+
+def _has_vectors(f: ir.Function) -> bool:
+    named = [*(p.type for p in f.parameters), *f.locals.values()]
+    used = (e.type for e in ir.walk_expressions(f.body))
+    return any(isinstance(t, Vector) for t in (*named, *used))
+
+
+def findings_of(functions: Sequence[ir.Function], fastest: int) -> Findings:
+    """What is the same in all lanes of a kernel, and what is not; arguments as of `lane_form`."""
+    body = functions[-1]
+    steps = tuple(1 if n == fastest else 0 for n in range(len(body.parameters)))
+    return Program(functions).findings(body.name, steps)

@@ -1,0 +1,217 @@
+"""Loops in lanes: those that all lanes run together, and those that some leave before others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import ir
+from ..ir import Expr, Op, Stmt, Var
+from ..ir.types import BOOL, INT64, UINT64, Scalar, Vector
+from .statements import Loop, StatementWriter, has_return
+from .steps import Step
+
+
+class LoopWriter(StatementWriter):
+    """Writes loops, and all else."""
+
+    def loses_lanes(self, s: ir.For | ir.While) -> bool:
+        """Whether lanes leave a loop before others."""
+        leaves = self.known.returns and has_return(s.body)
+        return leaves or id(s) in self.known.diverging
+
+    def plain(self, s: ir.For | ir.While) -> tuple[Stmt, ...]:
+        """The body of a loop that all lanes run together."""
+        self.loops.append(None)
+        with self.body() as inner:
+            self.block(s.body)
+        self.loops.pop()
+        return tuple(inner)
+
+    def iteration(self, s: ir.For | ir.While, active: Var) -> None:
+        """The body of a loop for the lanes in `active`, which then has those that go on."""
+        again = None
+        if any(isinstance(t, ir.Continue) for t in _own(s.body)):
+            again = self.held("again", self.none)
+        body = self.held("body", active) if self._changes(s.body) else active
+        self.loops.append(Loop(again))
+        self.mask = body
+        self.block(s.body)
+        self.loops.pop()
+        on: Expr = body
+        if again is not None:
+            on = self.either(body, again)
+        if on != active:
+            self.out.append(ir.Assign(active.name, on))
+
+    def _changes(self, body: tuple[Stmt, ...]) -> bool:
+        """Whether lanes may leave the body of a loop."""
+        leaves = any(isinstance(t, ir.Break | ir.Continue) for t in _own(body))
+        return leaves or (self.known.returns and has_return(body))
+
+    def after(self, s: ir.For | ir.While, outer: Var) -> None:
+        """Behind a loop all lanes are on again, but for those that have returned."""
+        self.mask = outer
+        if self.known.returns and has_return(s.body):
+            assert self.left is not None
+            self.out.append(ir.Assign(outer.name, self.without(outer, self.left)))
+
+    def stop_if(self, test: Expr) -> None:
+        self.out.append(ir.If(test, (ir.Break(),)))
+
+    def nobody(self, mask: Expr) -> Expr:
+        return Op("not", (self.any(mask),), BOOL)
+
+    def while_loop(self, s: ir.While) -> None:
+        """A loop while a test holds."""
+        if not self.loses_lanes(s):
+            with self.body() as before:
+                test = self.same(s.test)
+            assert not before
+            self.out.append(ir.While(test, self.plain(s), s.loc, s.rolled))
+            return
+        outer = self.mask
+        active = self.held("active", outer)
+        with self.body() as inner:
+            self.mask = active
+            if self.step(s.test) == 0:
+                self.stop_if(self.nobody(active))
+                self.stop_if(Op("not", (s.test,), BOOL))
+            else:
+                test = self.spread(s.test)
+                self.out.append(ir.Assign(active.name, self.both(active, test)))
+                self.stop_if(self.nobody(active))
+            self.iteration(s, active)
+        self.out.append(ir.While(ir.Const(True, BOOL), tuple(inner), s.loc, rolled=True))
+        self.after(s, outer)
+
+    def for_loop(self, s: ir.For) -> None:
+        """Python's `for ... in range(...)`."""
+        steps = [self.step(e) for e in (s.start, s.stop, s.step)]
+        counted = steps[0] is None or steps[0] != steps[1] or steps[2] != 0
+        if counted:
+            self.counted_loop(s, steps[0], steps[2])
+            return
+        varies = self.known.steps[s.name] is None
+        start, stop, step = (self.same(e) for e in (s.start, s.stop, s.step))
+        index = self.new("index", INT64) if varies or steps[0] != 0 else Var(s.name, INT64)
+        if not self.loses_lanes(s) and not varies and steps[0] == 0:
+            self.out.append(replace(s, body=self.plain(s)))
+            return
+        outer, masked = self.mask, self.loses_lanes(s)
+        active = self.held("active", outer) if masked else outer
+        with self.body() as inner:
+            if masked:
+                self.stop_if(self.nobody(active))
+            if index.name != s.name:
+                value: Expr = index
+                if varies:
+                    t = Vector("int64", lanes=self.lanes)
+                    first = ir.Const(steps[0], INT64)
+                    value = Op("ramp", (index, first), t) if steps[0] else Op(
+                        "broadcast", (index,), t
+                    )  # fmt: skip
+                    self.mask = active
+                    self.assign(s.name, value, s)
+                else:
+                    self.out.append(ir.Assign(s.name, value))
+            if masked:
+                self.iteration(s, active)
+            else:
+                inner += self.plain(s)
+        self.out.append(
+            ir.For(index.name, start, stop, step, tuple(inner), loc=s.loc, rare=s.rare)
+        )  # fmt: skip
+        self.after(s, outer)
+
+    def counted_loop(self, s: ir.For, start: Step, step: Step) -> None:
+        """A loop of which lanes do different numbers of iterations."""
+        t, count_type = Vector("int64", lanes=self.lanes), Vector("uint64", lanes=self.lanes)
+        first = self.held("start", self.spread(s.start) if start is None else self.same(s.start))
+        by = s.step
+        if not isinstance(by, ir.Const):
+            by = self.held("step", by if step == 0 else self.spread(by))
+        begin = first if start is None else self.spread_of(first, start)
+        stop = self.held("stop", self.spread(s.stop))
+        count = self.held("count", self.trip_count(begin, stop, by, count_type))
+        outer = self.mask
+        active = self.held("active", outer)
+        k = self.new("k", INT64)
+        with self.body() as inner:
+            done = Op("broadcast", (Op("cast", (k,), UINT64),), count_type)
+            self.out.append(
+                ir.Assign(
+                    active.name,
+                    self.both(active, Op("lt", (done, count), self.mask_type)),
+                )
+            )
+            self.stop_if(self.nobody(active))
+            self.mask = active
+            if self.known.steps[s.name] is not None:
+                product = Op("mul", (k, _strong(by)), INT64)
+                self.out.append(ir.Assign(s.name, Op("add", (first, product), INT64)))
+            else:
+                far = Op("broadcast", (k,), t)
+                stride: Expr = by
+                if not isinstance(by.type, Vector):
+                    stride = Op("broadcast", (by,), t)
+                at = Op("add", (begin, Op("mul", (far, stride), t)), t)
+                self.assign(s.name, at, s)
+            self.iteration(s, active)
+        most = ir.Const((1 << 63) - 1, INT64)
+        zero, one = ir.Const(0, INT64), ir.Const(1, INT64)
+        self.out.append(ir.For(k.name, zero, most, one, tuple(inner), loc=s.loc, rare=s.rare))
+        self.after(s, outer)
+
+    def spread_of(self, v: Var, step: int) -> Expr:
+        """A variable with a step as a vector."""
+        t = Vector("int64", lanes=self.lanes)
+        if step == 0:
+            return Op("broadcast", (v,), t)
+        return Op("ramp", (v, ir.Const(step, INT64)), t)
+
+    def trip_count(self, start: Expr, stop: Expr, by: Expr, t: Vector) -> Expr:
+        """Iterations of each lane, without a sign: a step may be beyond all int64."""
+        signed = Vector("int64", lanes=self.lanes)
+        zero, one = ir.Const(0, t), ir.Const(1, t)
+
+        def rounds(low: Expr, high: Expr, size: Expr | None) -> Expr:
+            some = Op("lt", (low, high), self.mask_type)
+            gap: Expr = Op("cast", (Op("sub", (high, low), signed),), t)
+            if size is not None:
+                last = Op("sub", (gap, one), t)
+                gap = Op("add", (Op("truncdiv", (last, size), t), one), t)
+            return Op("blend", (some, gap, zero), t)
+
+        if isinstance(by, ir.Const):
+            value = int(by.value)
+            steps = None if abs(value) == 1 else ir.Const(abs(value), t)
+            if value == 0:
+                return zero
+            return rounds(start, stop, steps) if value > 0 else rounds(stop, start, steps)
+        if not isinstance(by.type, Vector):
+            by = self.held("steps", Op("broadcast", (by,), signed))
+        nothing = ir.Const(0, signed)
+        up, down = (Op(c, (by, nothing), self.mask_type) for c in ("gt", "lt"))
+        size = Op("blend", (up, by, Op("sub", (nothing, by), signed)), signed)
+        some = Op("bitor", (up, down), self.mask_type)
+        positive = self.held("size", Op("cast", (
+            Op("blend", (some, size, ir.Const(1, signed)), signed),), t))  # fmt: skip
+        found = Op("blend", (up, rounds(start, stop, positive), rounds(stop, start, positive)), t)
+        return Op("blend", (some, found, zero), t)
+
+
+def _strong(e: Expr) -> Expr:
+    """A variable or a constant of index arithmetic, which may wrap here."""
+    assert isinstance(e, Var | ir.Const) and isinstance(e.type, Scalar)
+    return replace(e, type=e.type.strong)
+
+
+def _own(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """Statements of the body of a loop, without those of inner loops."""
+    found: list[Stmt] = []
+    for s in body:
+        found.append(s)
+        if not isinstance(s, ir.For | ir.While):
+            for b in ir.bodies(s):
+                found += _own(b)
+    return found
