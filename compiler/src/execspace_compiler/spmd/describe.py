@@ -18,7 +18,8 @@ def describe_lanes(choice: Choice, body: ir.Function, fastest: int) -> tuple[str
     assert found is not None
     index = body.parameters[fastest].name
     lines = [f"{form.lanes} calls at a time, of neighbouring {index}, in lanes: {choice.why}"]
-    variables = [n for n, t in body.locals.items() if isinstance(t, Scalar)]
+    named = [n for n in body.locals if not n.startswith("_")]
+    variables = [n for n in named if isinstance(body.locals[n], Scalar)]
     same = [n for n in variables if found.steps.get(n) is not None]
     if same:
         lines.append(f"the same in all lanes, or a step apart: {', '.join(sorted(same))}")

@@ -165,14 +165,23 @@ class Writer:
     def same(self, e: Expr) -> Expr:
         """A number that is the same in all lanes, or that of the first lane."""
         if self.step(e) == 0 or not isinstance(e, Op):
-            return e
+            return self.calling_forms(e)
         # Lane 0 may be off, so its index may go beyond what index arithmetic assumes.
         t = INT64 if e.type.weak else e.type
         return replace(e, args=tuple(map(self.same, e.args)), type=t)
 
+    def calling_forms(self, e: Expr) -> Expr:
+        """The same expression: what it calls with arguments that vary is called in lanes."""
+        if isinstance(e, ir.Call):
+            f, steps = self.forms.program.functions[e.function], self.steps_of(e)
+            if not self.forms.program.is_uniform(f, steps):
+                name, args = self.arguments(e)
+                return replace(e, function=name, args=args)
+        return ir.with_operands(e, tuple(map(self.calling_forms, ir.operands(e))))
+
     def index(self, e: Expr) -> Expr:
         """A subscript: a number if it is the same in all lanes, else a vector."""
-        return e if self.step(e) == 0 else self.spread(e)
+        return self.same(e) if self.step(e) == 0 else self.spread(e)
 
     def spread(self, e: Expr) -> Expr:
         """An expression as a vector."""
@@ -183,7 +192,7 @@ class Writer:
         if isinstance(e, ir.Const):
             return ir.Const(e.value, t, e.loc)
         if step == 0:
-            return Op("broadcast", (e,), t, e.loc)
+            return Op("broadcast", (self.same(e),), t, e.loc)
         return Op("ramp", (self.same(e), ir.Const(step, e.type.strong)), t, e.loc)
 
     def varying(self, e: Expr, t: Vector) -> Expr:
@@ -240,7 +249,7 @@ class Writer:
     def choice_of_all(self, e: ir.Select, t: Vector) -> Expr:
         """A choice that is the same for all lanes."""
         if is_little(e.then) and is_little(e.orelse):
-            test = Op("broadcast", (e.test,), self.mask_type)
+            test = Op("broadcast", (self.same(e.test),), self.mask_type)
             return Op("blend", (test, self.spread(e.then), self.spread(e.orelse)), t, e.loc)
         result = self.new("got", t)
         bodies: list[tuple[Stmt, ...]] = []
@@ -248,7 +257,7 @@ class Writer:
             with self.body() as inner:
                 self.out.append(ir.Assign(result.name, self.spread(side)))
             bodies.append(tuple(inner))
-        self.out.append(ir.If(e.test, bodies[0], bodies[1], e.loc))
+        self.out.append(ir.If(self.same(e.test), bodies[0], bodies[1], e.loc))
         return result
 
     def sometimes(self, e: Expr, mask: Expr) -> Expr:
@@ -326,7 +335,7 @@ class Writer:
                 raise NotVectorised("lanes one after another get private arrays")
             return e
         if self.step(e) == 0:
-            return e if isinstance(e, ir.Const) else self.held("given", e)
+            return e if isinstance(e, ir.Const) else self.held("given", self.same(e))
         return self.held("given", self.spread(e))
 
     def put(self, result: Var, k: Expr, value: Expr) -> Stmt:

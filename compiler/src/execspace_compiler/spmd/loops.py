@@ -66,8 +66,10 @@ class LoopWriter(StatementWriter):
         if not self.loses_lanes(s):
             with self.body() as before:
                 test = self.same(s.test)
-            assert not before
-            self.out.append(ir.While(test, self.plain(s), s.loc, s.rolled))
+            if before:
+                end = ir.If(Op("not", (test,), BOOL), (ir.Break(),))
+                test, before = ir.Const(True, BOOL), [*before, end]
+            self.out.append(ir.While(test, (*before, *self.plain(s)), s.loc, s.rolled))
             return
         outer = self.mask
         active = self.held("active", outer)
@@ -75,7 +77,7 @@ class LoopWriter(StatementWriter):
             self.mask = active
             if self.step(s.test) == 0:
                 self.stop_if(self.nobody(active))
-                self.stop_if(Op("not", (s.test,), BOOL))
+                self.stop_if(Op("not", (self.same(s.test),), BOOL))
             else:
                 test = self.spread(s.test)
                 self.out.append(ir.Assign(active.name, self.both(active, test)))
@@ -129,7 +131,7 @@ class LoopWriter(StatementWriter):
         first = self.held("start", self.spread(s.start) if start is None else self.same(s.start))
         by = s.step
         if not isinstance(by, ir.Const):
-            by = self.held("step", by if step == 0 else self.spread(by))
+            by = self.held("step", self.same(by) if step == 0 else self.spread(by))
         begin = first if start is None else self.spread_of(first, start)
         stop = self.held("stop", self.spread(s.stop))
         count = self.held("count", self.trip_count(begin, stop, by, count_type))

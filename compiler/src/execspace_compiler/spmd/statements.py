@@ -195,7 +195,7 @@ class StatementWriter(Writer):
         of_lanes = isinstance(view.type, ViewTy) and view.type.lanes > 1
         places = (*s.indices, *(() if s.byte is None else (s.byte,)))
         if not of_lanes and all(self.step(e) == 0 for e in (*places, s.value)):
-            self.out.append(s)
+            self.out.append(ir.with_expressions(s, tuple(map(self.same, ir.expressions(s)))))
             return
         value = self.spread(s.value)
         indices = tuple(map(self.index, s.indices))
@@ -244,7 +244,8 @@ class StatementWriter(Writer):
                 with self.body() as inner:
                     self.block(b)
                 bodies.append(tuple(inner))
-            self.out.append(replace(s, body=bodies[0], orelse=bodies[1]))
+            test = self.same(s.test)
+            self.out.append(replace(s, test=test, body=bodies[0], orelse=bodies[1]))
             return
         leaves = self.may_leave(s)
         outer = self.mask
