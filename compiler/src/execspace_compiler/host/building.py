@@ -28,13 +28,22 @@ if TYPE_CHECKING:
     from ..teams.host_teams import HostTeam
 
 
-def lanes_of(lowered: Lowered, fastest: int) -> Choice:
-    """In how many lanes a kernel runs on this host."""
-    pattern, policy = lowered.spec.pattern, lowered.spec.policy
-    if pattern != "for" or policy.kind == "team" or lowered.parts:
-        return Choice(None, "only kernels of parallel_for over ranges run in lanes")
-    features = machine.vector_math().features
-    return chosen(lowered.functions, fastest, policy.lanes or config.lanes(), features)
+def lanes_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
+    """In how many lanes a kernel runs on this host; of a fused one each part, as it does alone."""
+    policy, features = lowered.spec.policy, machine.vector_math().features
+    if policy.kind == "team":
+        return (Choice(None, "teams do not run in lanes"),)
+    asked = policy.lanes or config.lanes()
+    found = []
+    for n, body in enumerate(lowered.parts or (lowered.body,)):
+        if lowered.spec.pattern != "for" and n >= len(lowered.parts) - 1:
+            found.append(Choice(None, "reductions and scans do not run in lanes"))
+        else:
+            name = f"__lanes{n}_" if lowered.parts else "__lanes"
+            functions = (*lowered.functions[:-1], body)
+            fma = lowered.kernel.fma and not lowered.kernel.fastmath
+            found.append(chosen(functions, fastest, asked, features, name, fma))
+    return tuple(found)
 
 
 class HostKernel:
@@ -50,15 +59,16 @@ class HostKernel:
             lowered = self.team.lowered
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
-        self.choice = lanes_of(lowered, self.order[-1])
+        self.choices = lanes_of(lowered, self.order[-1])
 
     def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""
         pool = None if self.team is None else self.team.pool
         masks = machine.has_cheap_masks()
         target = machine.vector_math()
+        lanes = tuple(c.form for c in self.choices)
         return launch_module(
-            self.lowered, self.order, launcher, disjoint, pool, masks, target, self.choice.form
+            self.lowered, self.order, launcher, disjoint, pool, masks, target, lanes
         )
 
     def facts(self, space: ExecutionSpace, disjoint: bool) -> Facts:

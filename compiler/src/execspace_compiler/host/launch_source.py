@@ -54,26 +54,27 @@ def launch_module(
     pool: tuple[ir.Var, ir.Expr] | None = None,
     masks: bool = False,
     target: VectorMath = NO_VECTORS,
-    lanes: LaneForm | None = None,
+    lanes: tuple[LaneForm | None, ...] = (None,),
 ) -> Source:
     """The module for a launch.
 
     `disjoint`: Views do not overlap. `pool` is the scratch memory of a team, see `chunk_function`.
     `masks`: masked stores are as cheap as others. `target`: vector versions of mathematical
-    functions. `lanes`: the kernel in lanes, if it is to run in them.
+    functions. `lanes`: the kernel in lanes, if it is to run in them; of a fused one each part.
     """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walked, masked, prechecks = lowered, None, None
-    if lowered.asserts and lanes is None:
+    if lowered.asserts and not any(lanes):
         walked, masked, prechecks = _tested(lowered, disjoint, masks, order[-1])
-    calls = Calls(walked.body, lowered.leading, policy, order, reduction, lanes=lanes)
+    form = None if lowered.parts else lanes[0]
+    calls = Calls(walked.body, lowered.leading, policy, order, reduction, lanes=form)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
-    functions += [] if lanes is None else [*lanes.helpers, lanes.body]
+    functions += [f for form in lanes if form for f in (*form.helpers, form.body)]
     last = replace(calls, final=True if scan else None)
     if lowered.parts or (not scan and has_strips(calls)):
-        functions += _in_strips(lowered, calls, prechecks, masked)
+        functions += _in_strips(lowered, calls, lanes, prechecks, masked)
     else:
         functions.append(chunk_function(last, "_chunk", pool, prechecks, masked))
     if reduction is not None and scan:
@@ -96,7 +97,11 @@ def launch_module(
 
 
 def _in_strips(
-    lowered: Lowered, calls: Calls, prechecks: Prechecks | None, masked: Masked | None
+    lowered: Lowered,
+    calls: Calls,
+    lanes: tuple[LaneForm | None, ...],
+    prechecks: Prechecks | None,
+    masked: Masked | None,
 ) -> list[ir.Function]:
     """The function of a chunk in strips, and those that it calls."""
     parts = list(lowered.parts)
@@ -105,7 +110,7 @@ def _in_strips(
         body = parts.pop() if parts else calls.body
         joined = joined_function(replace(calls, body=body), "_joined", prechecks, masked)
     walks = tuple(
-        walk_function(replace(calls, body=part, reduction=None), f"_chunk{n}")
+        walk_function(replace(calls, body=part, reduction=None, lanes=lanes[n]), f"_chunk{n}")
         for n, part in enumerate(parts)
     )
     chunk = chunk_in_strips(calls, "_chunk", walks, joined, lowered.buffers, lowered.repeated)

@@ -97,9 +97,12 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         from .building import HostKernel
 
         kernel = HostKernel(self.lowered, self.spec)
-        lines = describe_lanes(kernel.choice, kernel.lowered.body, kernel.order[-1])
-        if kernel.choice.form is not None:
-            return lines
+        bodies = kernel.lowered.parts or (kernel.lowered.body,)
+        lines: list[str] = []
+        for choice, body in zip(kernel.choices, bodies, strict=True):
+            lines += describe_lanes(choice, body, kernel.order[-1])
+        if all(c.form is not None for c in kernel.choices):
+            return tuple(lines)
         from .vectorising import describe_vectors
 
         return (*describe_vectors(self.optimised), *lines)

@@ -69,6 +69,7 @@ OPERATIONS: dict[str, str] = {
     # Of vectors, where all operations above act lane by lane; see typing/rules/simd.py.
     "broadcast": "a in all lanes",
     "ramp": "a in the first lane, and in each other lane b, a constant, more than before",
+    "fma": "a * b + c, rounded once; see spmd/contraction.py",
     "first": "number of the first lane for which the mask a holds, if there is one",
     "pack": "a vector of the operands, one for each lane",
     "lane": "lane b of a; in kernels a constant",

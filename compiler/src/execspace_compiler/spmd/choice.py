@@ -41,7 +41,12 @@ class Choice:
 
 
 def chosen(
-    functions: Sequence[ir.Function], fastest: int, asked: int, features: frozenset[str]
+    functions: Sequence[ir.Function],
+    fastest: int,
+    asked: int,
+    features: frozenset[str],
+    suffix: str = "__lanes",
+    fma: bool = False,
 ) -> Choice:
     """The form of a kernel for a processor.
 
@@ -55,6 +60,10 @@ def chosen(
         Lanes that the user wants; 0: as many as seem to be fastest.
     features : frozenset of str
         Of the processor, as LLVM names them.
+    suffix : str
+        Of the names of forms, in front of a number.
+    fma : bool
+        Products and sums may be one operation, if the processor has that.
     """
     if asked == 1:
         return Choice(None, "one lane is asked for")
@@ -69,7 +78,8 @@ def chosen(
     try:
         found = findings_of(functions, fastest)
         lanes = asked or max(2, bits // _width(functions[-1], found))
-        form = lane_form(functions, fastest, lanes)
+        contract = fma and not features.isdisjoint(("fma", "neon"))
+        form = lane_form(functions, fastest, lanes, suffix, contract)
         if asked:
             return Choice(form, f"{lanes} lanes are asked for", found)
         scalar, vector = _costs(functions, form, bits)
@@ -77,7 +87,7 @@ def chosen(
         if vector * _WORTH > scalar * lanes:
             return Choice(None, told, found)
         if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
-            form = lane_form(functions, fastest, 2 * lanes)
+            form = lane_form(functions, fastest, 2 * lanes, suffix, contract)
             told += "; twice as many, since operations wait for each other"
         return Choice(form, told, found)
     except NotVectorised as reason:

@@ -173,10 +173,8 @@ class Writer:
     def calling_forms(self, e: Expr) -> Expr:
         """The same expression: what it calls with arguments that vary is called in lanes."""
         if isinstance(e, ir.Call):
-            f, steps = self.forms.program.functions[e.function], self.steps_of(e)
-            if not self.forms.program.is_uniform(f, steps):
-                name, args = self.arguments(e)
-                return replace(e, function=name, args=args)
+            name, args = self.arguments(e)
+            return replace(e, function=name, args=args)
         return ir.with_operands(e, tuple(map(self.calling_forms, ir.operands(e))))
 
     def index(self, e: Expr) -> Expr:

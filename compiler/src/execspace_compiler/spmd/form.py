@@ -18,6 +18,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..ir import Var
 from ..ir.types import Scalar, TupleTy, Vector, flat_scalars
+from .contraction import contracted
 from .forms import Forms
 from .loops import LoopWriter
 from .steps import Step
@@ -95,7 +96,13 @@ class LaneForm:
     helpers: tuple[ir.Function, ...]
 
 
-def lane_form(functions: Sequence[ir.Function], fastest: int, lanes: int) -> LaneForm:
+def lane_form(
+    functions: Sequence[ir.Function],
+    fastest: int,
+    lanes: int,
+    suffix: str = "__lanes",
+    contract: bool = False,
+) -> LaneForm:
     """The form of a kernel for vectors; the parameter number `fastest` differs between lanes.
 
     Parameters
@@ -104,6 +111,10 @@ def lane_form(functions: Sequence[ir.Function], fastest: int, lanes: int) -> Lan
         The kernel last, what it calls before it.
     fastest : int
     lanes : int
+    suffix : str
+        Of the names of forms, in front of a number.
+    contract : bool
+        Products and sums become one operation.
 
     Raises
     ------
@@ -112,11 +123,11 @@ def lane_form(functions: Sequence[ir.Function], fastest: int, lanes: int) -> Lan
     """
     if any(_has_vectors(f) for f in functions):
         raise NotVectorised("it computes with vectors itself")
-    forms = Forms(functions, lanes, lambda *given: _Function(*given).function())
+    forms = Forms(functions, lanes, suffix, lambda *given: _Function(*given).function())
     body = functions[-1]
     steps = tuple(1 if n == fastest else 0 for n in range(len(body.parameters)))
     forms.of(body.name, steps)
-    *others, form = forms.written
+    *others, form = map(contracted, forms.written) if contract else forms.written
     return LaneForm(lanes, form, tuple(others))
 
 

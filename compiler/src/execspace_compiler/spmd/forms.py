@@ -12,9 +12,11 @@ from .varying import Program
 class Forms:
     """The forms of the functions of a kernel, callees first in `written`."""
 
-    def __init__(self, functions: Sequence[ir.Function], lanes: int, write: Write) -> None:
+    def __init__(
+        self, functions: Sequence[ir.Function], lanes: int, suffix: str, write: Write
+    ) -> None:
         self.program = Program(functions)
-        self.lanes = lanes
+        self.lanes, self.suffix = lanes, suffix
         self._write = write
         self.written: list[ir.Function] = []
         self._names: dict[tuple[str, tuple[Step, ...]], str] = {}
@@ -23,7 +25,7 @@ class Forms:
         """The name of a function's form for parameters that have these steps."""
         key = name, steps
         if key not in self._names:
-            self._names[key] = f"{name}__lanes{len(self._names)}"
+            self._names[key] = f"{name}{self.suffix}{len(self._names)}"
             self.written.append(self._write(self, name, steps, self._names[key]))
         return self._names[key]
 

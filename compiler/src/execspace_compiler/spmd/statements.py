@@ -150,14 +150,11 @@ class StatementWriter(Writer):
             held = self.new("got", self.vector(t) if step is None else t)
             names.append(held.name)
             after.append((name, held))
-        if self.forms.program.is_uniform(f, steps):
-            self.out.append(replace(s, names=tuple(names)))
-        else:
-            if f.external is not None:
-                raise NotVectorised("it calls a host function with several results")
-            called, args = self.arguments(s.value)
-            call = replace(s.value, function=called, args=args)
-            self.out.append(replace(s, names=tuple(names), value=call))
+        if f.external is not None:
+            raise NotVectorised("it calls a host function with several results")
+        called, args = self.arguments(s.value)
+        call = replace(s.value, function=called, args=args)
+        self.out.append(replace(s, names=tuple(names), value=call))
         rest = dict(zip(names, found, strict=True))
         for name, held in after:
             value: Expr = held

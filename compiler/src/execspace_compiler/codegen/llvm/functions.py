@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...ir.types import Scalar, Vector
 from .emitter import Emitter
-from .inline_functions import inline_function
+from .inline_functions import fma, inline_function
 from .spelling import type_of
 from .uniform_calls import any_accuracy, uniform
 from .vector_functions import ATTRIBUTES, declaration, vector_function
@@ -34,12 +34,9 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     kind = type_of(t)
     function = _NAMES.get(name, name) + ("f" if t.bits == 32 else "")
     given = ", ".join(f"{kind} {a}" for a in args)
-    inlined = inline_function(name, t.name, e.module.targeted.features)
+    inlined = _inlined(e, name, args, t, 1)
     if inlined is not None:
-        function, text = inlined
-        e.module.declare("llvm.fma.f64", "double", "double, double, double")
-        e.module.functions[function] = text.rstrip()
-        return e.op(f"call {kind} @{function}({given})")
+        return inlined
     mappings: tuple[str, ...] = ()
     target = e.module.targeted
     versions = any_accuracy if e.flags.startswith("fast") else uniform
@@ -60,16 +57,26 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     return e.op(f"call {e.flags}{kind} {symbol}({given}){group}")
 
 
-def _of_vector(e: Emitter, name: str, args: list[str], t: Vector) -> str:
-    """The function of a vector: the one that a loop of numbers would call, or lane by lane.
+def _inlined(e: Emitter, name: str, args: list[str], t: Scalar, lanes: int) -> str | None:
+    """The call of a function that is code of our own; None for others."""
+    found = inline_function(name, t.name, e.module.targeted.features, lanes)
+    if found is None:
+        return None
+    function, text = found
+    step, kind = fma(lanes)
+    e.module.declare(step, kind, ", ".join([kind] * 3))
+    e.module.functions[function] = text.rstrip()
+    return e.op(f"call {kind} @{function}({kind} {args[0]})")
 
-    Bodies that are inlined are vectors again when LLVM has put equal instructions together.
-    """
+
+def _of_vector(e: Emitter, name: str, args: list[str], t: Vector) -> str:
+    """The function of a vector: the one that a loop of numbers would call, or lane by lane."""
+    inlined = _inlined(e, name, args, t, t.lanes) if t.lanes > 1 else None
+    if inlined is not None:
+        return inlined
     target = e.module.targeted
     versions = any_accuracy if e.flags.startswith("fast") else uniform
-    found = None
-    if inline_function(name, t.name, target.features) is None:
-        found = versions(name, t.name, target.features, target.libraries)
+    found = versions(name, t.name, target.features, target.libraries)
     if found is None:
         return each_lane(e, args, t, t, lambda row: call_library(e, name, row, t.lane))
     named = {vector_function(m)[1]: m for m in found.mappings}

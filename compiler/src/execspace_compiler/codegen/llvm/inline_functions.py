@@ -49,7 +49,16 @@ _ERF_FAR = (
 )  # fmt: skip
 
 
-def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str, str] | None:
+def fma(lanes: int) -> tuple[str, str]:
+    """Name and type of the operation that definitions call."""
+    if lanes == 1:
+        return "llvm.fma.f64", "double"
+    return f"llvm.fma.v{lanes}f64", f"<{lanes} x double>"
+
+
+def inline_function(
+    name: str, kind: str, features: frozenset[str], lanes: int = 1
+) -> tuple[str, str] | None:
     """What a call of a function of libm names instead, and its definition in IR.
 
     Parameters
@@ -61,31 +70,36 @@ def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str
     features : frozenset of str
         Of the target, as LLVM names them: with "fma" or "neon" it multiplies and adds in one step.
 
+    lanes : int
+        Of a vector, all of which it computes; 1 for a number.
+
     Returns
     -------
     tuple of str, or None
         None for other functions and types, and for erf without such a step, which it needs to be
-        exact enough. The definition calls @llvm.fma.f64, which the module
-        must declare.
+        exact enough. The definition calls `fma(lanes)`, which the module must declare.
     """
     if kind != "float64" or name not in _BODIES:
         return None
-    called = f"execspace.{name}.inline"
-    body = _Body(fused=bool({"fma", "neon"} & features))
+    called = f"execspace.{name}.inline" + (f".{lanes}" if lanes > 1 else "")
+    body = _Body(bool({"fma", "neon"} & features), lanes)
     if name == "erf" and not body.fused:
         return None
     result = _BODIES[name](body)
-    lines = "\n  ".join([*body.lines, f"ret double {result}"])
-    return called, (
-        f"define linkonce_odr hidden double @{called}(double %x) alwaysinline {{\n  {lines}\n}}\n"
-    )
+    lines = "\n  ".join([*body.lines, f"ret {body.real} {result}"])
+    head = f"define linkonce_odr hidden {body.real} @{called}({body.real} %x) alwaysinline"
+    return called, f"{head} {{\n  {lines}\n}}\n"
 
 
 class _Body:
     """Lines of IR, and the names of their results."""
 
-    def __init__(self, fused: bool) -> None:
+    def __init__(self, fused: bool, lanes: int) -> None:
         self.fused = fused
+        self.lanes = lanes
+        self.real, self.word, self.bit = (
+            f"<{lanes} x {t}>" if lanes > 1 else t for t in ("double", "i64", "i1")
+        )
         self.lines: list[str] = []
 
     def line(self, text: str) -> str:
@@ -93,26 +107,33 @@ class _Body:
         self.lines.append(f"{name} = {text}")
         return name
 
+    def number(self, value: float) -> str:
+        return _number(value) if self.lanes == 1 else f"splat (double {_number(value)})"
+
+    def whole(self, i: str) -> str:
+        return i if self.lanes == 1 or i.startswith("%") else f"splat (i64 {i})"
+
     def add(self, a: str, b: str) -> str:
-        return self.line(f"fadd double {a}, {b}")
+        return self.line(f"fadd {self.real} {a}, {b}")
 
     def sub(self, a: str, b: str) -> str:
-        return self.line(f"fsub double {a}, {b}")
+        return self.line(f"fsub {self.real} {a}, {b}")
 
     def mul(self, a: str, b: str) -> str:
-        return self.line(f"fmul double {a}, {b}")
+        return self.line(f"fmul {self.real} {a}, {b}")
 
     def div(self, a: str, b: str) -> str:
-        return self.line(f"fdiv double {a}, {b}")
+        return self.line(f"fdiv {self.real} {a}, {b}")
 
     def mul_add(self, a: str, b: str, c: str) -> str:
         if not self.fused:
             return self.add(self.mul(a, b), c)
-        return self.line(f"call double @llvm.fma.f64(double {a}, double {b}, double {c})")
+        kind, function = self.real, fma(self.lanes)[0]
+        return self.line(f"call {kind} @{function}({kind} {a}, {kind} {b}, {kind} {c})")
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """By Estrin's scheme: pairs, then pairs of them, so that few steps wait for each other."""
-        terms, power = [_number(c) for c in coefficients], x
+        terms, power = [self.number(c) for c in coefficients], x
         while len(terms) > 1:
             pairs = zip(terms[::2], terms[1::2], strict=False)
             joined = [self.mul_add(b, power, a) for a, b in pairs]
@@ -122,37 +143,37 @@ class _Body:
         return terms[0]
 
     def integer(self, operation: str, a: str, b: str) -> str:
-        return self.line(f"{operation} i64 {a}, {b}")
+        return self.line(f"{operation} {self.word} {self.whole(a)}, {self.whole(b)}")
 
     def bits(self, x: str) -> str:
-        return self.line(f"bitcast double {x} to i64")
+        return self.line(f"bitcast {self.real} {x} to {self.word}")
 
     def from_bits(self, i: str) -> str:
-        return self.line(f"bitcast i64 {i} to double")
+        return self.line(f"bitcast {self.word} {i} to {self.real}")
 
     def where(self, comparison: str, a: str, b: str, then: str, other: str) -> str:
-        taken = self.line(f"fcmp {comparison} double {a}, {b}")
-        return self.line(f"select i1 {taken}, double {then}, double {other}")
+        taken = self.line(f"fcmp {comparison} {self.real} {a}, {b}")
+        return self.line(f"select {self.bit} {taken}, {self.real} {then}, {self.real} {other}")
 
 
 def _exp(body: _Body, of: str = "%x") -> str:
     """2**n * exp(r) with r = x - n * log(2), by exp's series to r**13."""
     # All that is greater is infinite, all that is less is zero; NaNs are neither.
-    x = body.where("ogt", of, _number(710.0), _number(710.0), of)
-    x = body.where("olt", x, _number(-746.0), _number(-746.0), x)
-    shifted = body.mul_add(x, _number(1 / math.log(2)), _number(_ROUNDER))
-    n = body.sub(shifted, _number(_ROUNDER))
+    x = body.where("ogt", of, body.number(710.0), body.number(710.0), of)
+    x = body.where("olt", x, body.number(-746.0), body.number(-746.0), x)
+    shifted = body.mul_add(x, body.number(1 / math.log(2)), body.number(_ROUNDER))
+    n = body.sub(shifted, body.number(_ROUNDER))
     upper, lower = _LOG2_LONG
-    r = body.mul_add(n, _number(-upper), x)
-    r = body.mul_add(n, _number(-lower), r)
+    r = body.mul_add(n, body.number(-upper), x)
+    r = body.mul_add(n, body.number(-lower), r)
     r2 = body.mul(r, r)
     r4 = body.mul(r2, r2)
     r8 = body.mul(r4, r4)
-    series = [_number(1 / math.factorial(k)) for k in range(2, 14)]
+    series = [body.number(1 / math.factorial(k)) for k in range(2, 14)]
     pairs = [body.mul_add(r, series[k + 1], series[k]) for k in range(0, 12, 2)]
     quads = [body.mul_add(pairs[k + 1], r2, pairs[k]) for k in range(0, 6, 2)]
     rest = body.mul_add(quads[2], r8, body.mul_add(quads[1], r4, quads[0]))
-    result = body.add(body.mul_add(rest, r2, r), _number(1.0))
+    result = body.add(body.mul_add(rest, r2, r), body.number(1.0))
     # In two steps, since 2**n can be out of range where the result is not.
     exponent = body.integer("sub", body.bits(shifted), str(_as_integer(_ROUNDER)))
     half = body.integer("ashr", exponent, "1")
@@ -164,31 +185,32 @@ def _exp(body: _Body, of: str = "%x") -> str:
 
 def _log(body: _Body) -> str:
     """n * log(2) + log(m) with x = 2**n * m and m between the roots of 1/2 and 2."""
-    subnormal = body.line(f"fcmp olt double %x, {_number(_SMALLEST_NORMAL)}")
-    larger = body.mul("%x", _number(2.0**54))
-    x = body.line(f"select i1 {subnormal}, double {larger}, double %x")
-    scaled = body.line(f"select i1 {subnormal}, i64 -54, i64 0")
+    subnormal = body.line(f"fcmp olt {body.real} %x, {body.number(_SMALLEST_NORMAL)}")
+    larger = body.mul("%x", body.number(2.0**54))
+    x = body.line(f"select {body.bit} {subnormal}, {body.real} {larger}, {body.real} %x")
+    down, none = (f"{body.word} {body.whole(i)}" for i in ("-54", "0"))
+    scaled = body.line(f"select {body.bit} {subnormal}, {down}, {none}")
     bits = body.bits(x)
     root_half = _as_integer(math.sqrt(0.5)) >> 32 << 32
     exponent = body.integer("ashr", body.integer("sub", bits, str(root_half)), "52")
     m = body.from_bits(body.integer("sub", bits, body.integer("shl", exponent, "52")))
-    f = body.add(m, _number(-1.0))
+    f = body.add(m, body.number(-1.0))
     n = body.integer("add", body.integer("add", exponent, scaled), str(_as_integer(_ROUNDER)))
-    n = body.sub(body.from_bits(n), _number(_ROUNDER))
-    s = body.div(f, body.add(f, _number(2.0)))
+    n = body.sub(body.from_bits(n), body.number(_ROUNDER))
+    s = body.div(f, body.add(f, body.number(2.0)))
     s2 = body.mul(s, s)
     s4 = body.mul(s2, s2)
-    l1, l2, l3, l4, l5, l6, l7 = (_number(c) for c in _LOG)
+    l1, l2, l3, l4, l5, l6, l7 = (body.number(c) for c in _LOG)
     even = body.mul(s4, body.mul_add(s4, body.mul_add(s4, l6, l4), l2))
     odd = body.mul_add(s4, body.mul_add(s4, body.mul_add(s4, l7, l5), l3), l1)
     rest = body.add(body.mul(s2, odd), even)
-    half = body.mul(body.mul(f, _number(0.5)), f)
-    small = body.mul_add(s, body.add(half, rest), body.mul(n, _number(_LOG2_LOWER)))
+    half = body.mul(body.mul(f, body.number(0.5)), f)
+    small = body.mul_add(s, body.add(half, rest), body.mul(n, body.number(_LOG2_LOWER)))
     small = body.sub(body.sub(half, small), f)
-    result = body.sub(body.mul(n, _number(_LOG2_UPPER)), small)
-    result = body.where("ogt", "%x", _number(0.0), result, _number(math.nan))
-    result = body.where("oeq", "%x", _number(0.0), _number(-math.inf), result)
-    return body.where("oeq", "%x", _number(math.inf), "%x", result)
+    result = body.sub(body.mul(n, body.number(_LOG2_UPPER)), small)
+    result = body.where("ogt", "%x", body.number(0.0), result, body.number(math.nan))
+    result = body.where("oeq", "%x", body.number(0.0), body.number(-math.inf), result)
+    return body.where("oeq", "%x", body.number(math.inf), "%x", result)
 
 
 def _erf(body: _Body) -> str:
@@ -196,16 +218,16 @@ def _erf(body: _Body) -> str:
     sign = body.integer("and", body.bits("%x"), str(-(2**63)))
     positive = body.from_bits(body.integer("and", body.bits("%x"), str(2**63 - 1)))
     near = body.mul_add("%x", body.polynomial(body.mul("%x", "%x"), _ERF_NEAR), "%x")
-    s = body.sub(positive, _number(_ERF_MIDDLE))
-    middle = body.add(body.polynomial(s, _ERF_AROUND), _number(_ERF_THERE))
+    s = body.sub(positive, body.number(_ERF_MIDDLE))
+    middle = body.add(body.polynomial(s, _ERF_AROUND), body.number(_ERF_THERE))
     # From 6 on it is 1; NaNs are not greater.
-    x = body.where("ogt", positive, _number(6.0), _number(6.0), positive)
-    u = body.div(body.sub(x, _number(2.0)), body.add(x, _number(2.0)))
-    minus = body.sub(_number(0.0), body.mul(x, x))
-    far = body.sub(_number(1.0), body.mul(_exp(body, minus), body.polynomial(u, _ERF_FAR)))
-    far = body.where("olt", positive, _number(1.5), middle, far)
+    x = body.where("ogt", positive, body.number(6.0), body.number(6.0), positive)
+    u = body.div(body.sub(x, body.number(2.0)), body.add(x, body.number(2.0)))
+    minus = body.sub(body.number(0.0), body.mul(x, x))
+    far = body.sub(body.number(1.0), body.mul(_exp(body, minus), body.polynomial(u, _ERF_FAR)))
+    far = body.where("olt", positive, body.number(1.5), middle, far)
     far = body.from_bits(body.integer("or", body.bits(far), sign))
-    return body.where("olt", positive, _number(0.86), near, far)
+    return body.where("olt", positive, body.number(0.86), near, far)
 
 
 _BODIES: dict[str, Callable[[_Body], str]] = {"exp": _exp, "log": _log, "erf": _erf}

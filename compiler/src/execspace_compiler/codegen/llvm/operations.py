@@ -133,6 +133,8 @@ def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> s
             return e.op(f"{_FLOAT[name]} {e.flags}{kind} {args[0]}, {args[1]}")
         if name == "neg":
             return e.op(f"fneg {e.flags}{kind} {args[0]}")
+        if name == "fma":
+            return intrinsic(e, "fma", args, s, "")
         if name == "abs":
             return intrinsic(e, "fabs", args, s)
         if name in _INTRINSICS:
