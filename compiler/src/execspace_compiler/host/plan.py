@@ -97,10 +97,9 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         from .building import HostKernel
 
         kernel = HostKernel(self.lowered, self.spec)
-        bodies = kernel.lowered.parts or (kernel.lowered.body,)
         lines: list[str] = []
-        for choice, body in zip(kernel.choices, bodies, strict=True):
-            lines += describe_lanes(choice, body, kernel.order[-1])
+        for choice in kernel.choices:
+            lines += describe_lanes(choice, kernel.order[-1])
         if all(c.form is not None for c in kernel.choices):
             return tuple(lines)
         from .vectorising import describe_vectors

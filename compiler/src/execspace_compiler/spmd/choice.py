@@ -14,6 +14,7 @@ from .. import ir
 from .cost import Costs
 from .form import LaneForm, findings_of, lane_form
 from .varying import Findings, NotVectorised, scalar_types
+from .webs import prepared
 
 MOST = 64  # lanes
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
@@ -32,12 +33,15 @@ class Choice:
     why : str
         Why; empty if it has no loops or branches that would keep LLVM from vectors of its own.
     findings : Findings or None
-        What is the same in all lanes, if it was asked.
+        What is the same in all lanes, of a kernel in lanes.
+    body : ir.Function or None
+        The kernel that this was found of, with a variable for each web.
     """
 
     form: LaneForm | None
     why: str
     findings: Findings | None = None
+    body: ir.Function | None = None
 
 
 def chosen(
@@ -75,21 +79,23 @@ def chosen(
     if not asked and not _has_control(functions):
         return Choice(None, "")
     bits = register_bits(features)
+    functions = prepared(functions)
+    body = functions[-1]
     try:
         found = findings_of(functions, fastest)
         lanes = asked or max(2, bits // _width(functions[-1], found))
         contract = fma and not features.isdisjoint(("fma", "neon"))
         form = lane_form(functions, fastest, lanes, suffix, contract)
         if asked:
-            return Choice(form, f"{lanes} lanes are asked for", found)
+            return Choice(form, f"{lanes} lanes are asked for", found, body)
         scalar, vector = _costs(functions, form, bits)
         told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
         if vector * _WORTH > scalar * lanes:
-            return Choice(None, told, found)
+            return Choice(None, told)
         if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
             form = lane_form(functions, fastest, 2 * lanes, suffix, contract)
             told += "; twice as many, since operations wait for each other"
-        return Choice(form, told, found)
+        return Choice(form, told, found, body)
     except NotVectorised as reason:
         return Choice(None, str(reason))
 

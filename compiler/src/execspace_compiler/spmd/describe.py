@@ -8,19 +8,22 @@ from .. import ir
 from ..ir.types import Scalar, Vector, ViewTy
 from .choice import Choice
 from .form import LaneForm
+from .webs import MARK
 
 
-def describe_lanes(choice: Choice, body: ir.Function, fastest: int) -> tuple[str, ...]:
+def describe_lanes(choice: Choice, fastest: int) -> tuple[str, ...]:
     """Lines on how a kernel runs; of one that does not run in lanes why not."""
     if choice.form is None:
         return (f"not in lanes: {choice.why}",) if choice.why else ()
-    form, found = choice.form, choice.findings
-    assert found is not None
+    form, found, body = choice.form, choice.findings, choice.body
+    assert found is not None and body is not None
     index = body.parameters[fastest].name
     lines = [f"{form.lanes} calls at a time, of neighbouring {index}, in lanes: {choice.why}"]
     named = [n for n in body.locals if not n.startswith("_")]
-    variables = [n for n in named if isinstance(body.locals[n], Scalar)]
-    same = [n for n in variables if found.steps.get(n) is not None]
+    used = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, ir.Var)}
+    variables = [n for n in named if isinstance(body.locals[n], Scalar) and n in used]
+    same = {n.partition(MARK)[0] for n in variables if found.steps.get(n) is not None}
+    same -= {n.partition(MARK)[0] for n in variables if found.steps.get(n) is None}
     if same:
         lines.append(f"the same in all lanes, or a step apart: {', '.join(sorted(same))}")
     contiguous, strided, scattered = _accesses((*form.helpers, form.body))

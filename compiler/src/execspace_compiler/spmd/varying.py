@@ -140,6 +140,7 @@ class _Function:
             self.body(self.f.body, ())
             for name, variable in self.variables.items():
                 self.settle(name, variable)
+        self.check_order()
         steps = {n: None if isinstance(s, Unknown) else s for n, s in self.steps.items()}
         results = tuple(None if isinstance(s, Unknown) else s for s in self.results)
         if self.returns:
@@ -150,6 +151,22 @@ class _Function:
 
     def _state(self) -> object:
         return dict(self.steps), set(self.diverging), self.returns, list(self.results)
+
+    def check_order(self) -> None:
+        """Refuse what is right only if one call follows the other, as on spaces of one thread."""
+        every = ir.walk_statements(self.f.body)
+        read = {e.view.name for e in ir.walk_expressions(self.f.body) if isinstance(e, ir.Load)}
+        for s in every:
+            if isinstance(s, ir.Store) and s.view.name in read - self.f.locals.keys():
+                places = (*s.indices, *(() if s.byte is None else (s.byte,)))
+                if all(self.step(i) in (0, None) for i in places):
+                    raise NotVectorised(
+                        f"lanes may change the same elements of '{s.view.name}', which it reads"
+                    )
+            if isinstance(s, ir.While) and any(
+                isinstance(t, ir.Atomic) and t.name is not None for t in ir.walk_statements(s.body)
+            ):
+                raise NotVectorised("it has atomic operations in a loop that may wait for others")
 
     # -- variables ------------------------------------------------------------------------------
 

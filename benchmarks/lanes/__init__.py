@@ -1,0 +1,1 @@
+"""Benchmarks of kernels whose neighbouring indices run in the lanes of vectors."""
