@@ -17,6 +17,7 @@ _ROUNDS = 16  # of loops of unknown length
 _MOST_ROUNDS = 64  # of others: what happens once before them is not to disappear
 _BRANCH = 3  # now and then one is predicted wrongly
 _DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
+_GATHER, _SCATTER = 4, 5  # for each lane: its address, the access, and its place in the vector
 _CHEAP_FUNCTIONS = frozenset(("floor", "ceil", "trunc", "rint", "copysign", "fabs"))
 _ELSEWHERE = 100  # a function of the host
 _BY_LANE = frozenset(("floordiv", "mod", "pow", "truncdiv", "truncmod"))
@@ -78,22 +79,38 @@ class Costs:
         """Whether a loop of numbers runs on vectors by itself: its iterations do not depend on each
         other but for sums of integers, and access elements that are next to each other."""
         inner = ir.walk_statements(s.body)
-        if any(not isinstance(t, ir.Assign | ir.Store) for t in inner):
+        if any(not isinstance(t, ir.Assign | ir.Store | ir.If) for t in inner):
+            return False
+        if any(isinstance(t, ir.If) and not _only_assigns(t) for t in inner):
             return False
         expressions = ir.walk_expressions(s.body)
-        if any(isinstance(e.type, Vector) or isinstance(e, ir.Call) for e in expressions):
+        if any(isinstance(e.type, Vector) for e in expressions):
+            return False
+        if not all(self._is_straight(e.function) for e in expressions if isinstance(e, ir.Call)):
             return False
         set_so_far: set[str] = set()
         every = {t.name for t in inner if isinstance(t, ir.Assign)}
         for t in inner:
             for e in ir.subexpressions(*ir.expressions(t)):
                 if isinstance(e, ir.Var) and e.name in every - set_so_far:
-                    if not isinstance(e.type, Scalar) or not e.type.is_integer:
+                    if not _is_join(t, e.name) or _reads(inner, e.name) > 1:
                         return False
             if isinstance(t, ir.Assign):
                 set_so_far.add(t.name)
         places = [e for e in (*expressions, *inner) if isinstance(e, ir.Load | ir.Store)]
         return all(_is_row(p, s.name) for p in places)
+
+    def _is_straight(self, name: str) -> bool:
+        """Whether a function computes a number without branches."""
+        f = self.functions[name]
+        if f.external is not None:
+            return False
+        plain = all(
+            isinstance(t, ir.Assign | ir.Unpack | ir.Return) or _is_unrolled(t)
+            for t in ir.walk_statements(f.body)
+        )
+        calls = (e for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call))
+        return plain and all(self._is_straight(e.function) for e in calls)
 
     def registers(self, t: object) -> int:
         """Registers of a value; 1 for a number."""
@@ -164,7 +181,35 @@ class Costs:
             assert isinstance(steps, ir.Const)
             if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
                 return self.registers(t) * (2 if stores else 1)
-        return parts * t.lanes * (3 if stores else 2)
+        return parts * t.lanes * (_SCATTER if stores else _GATHER)
+
+
+def _only_assigns(s: ir.If) -> bool:
+    """Whether a branch is a mere choice of numbers."""
+    return all(isinstance(t, ir.Assign) for t in (*s.body, *s.orelse))
+
+
+def _is_unrolled(s: Stmt) -> bool:
+    """Whether a loop has few iterations, and how many is known."""
+    if not isinstance(s, ir.For):
+        return False
+    values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
+    return len(values) == 3 and len(range(*values)) <= _ROUNDS
+
+
+def _is_join(s: Stmt, name: str) -> bool:
+    """Whether a statement adds to an integer, or takes the lesser, and does no more with it."""
+    if not isinstance(s, ir.Assign) or s.name != name or not isinstance(s.value, ir.Op):
+        return False
+    x = s.value
+    joins = x.op in ("add", "sub", "min", "max", "minimum", "maximum", "bitand", "bitor", "bitxor")
+    return joins and x.type.is_integer and isinstance(x.args[0], ir.Var) and x.args[0].name == name
+
+
+def _reads(inner: list[Stmt], name: str) -> int:
+    """How often statements read a variable."""
+    given = (e for t in inner for e in ir.subexpressions(*ir.expressions(t)))
+    return sum(isinstance(e, ir.Var) and e.name == name for e in given)
 
 
 def _is_any(test: Expr) -> bool:
