@@ -88,7 +88,7 @@ def chosen(
         form = lane_form(functions, fastest, lanes, suffix, contract)
         if asked:
             return Choice(form, f"{lanes} lanes are asked for", found, body)
-        scalar, vector = _costs(functions, form, bits)
+        scalar, vector = _costs(functions, form, bits, "avx512vl" in features)
         told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
         if vector * _WORTH > scalar * lanes:
             return Choice(None, told)
@@ -125,11 +125,13 @@ def _width(body: ir.Function, found: Findings) -> int:
     return max(wide or [t.bits for t in kinds if t.is_integer and t.bits > 8] or [32])
 
 
-def _costs(functions: Sequence[ir.Function], form: LaneForm, bits: int) -> tuple[float, float]:
+def _costs(
+    functions: Sequence[ir.Function], form: LaneForm, bits: int, gathers: bool
+) -> tuple[float, float]:
     """What a call costs, and one of the form."""
     forms = (*functions[:-1], *form.helpers, form.body)
     scalar = Costs({f.name: f for f in functions}, bits).of(functions[-1].name)
-    return scalar, Costs({f.name: f for f in forms}, bits).of(form.body.name)
+    return scalar, Costs({f.name: f for f in forms}, bits, gathers).of(form.body.name)
 
 
 def _has_deep_loops(helpers: Sequence[ir.Function], forms: Sequence[ir.Function]) -> bool:

@@ -25,14 +25,13 @@ _FREE = frozenset(("bounded", "real", "imag", "lane", "low", "high"))
 
 
 class Costs:
-    """Costs of functions on registers of some bits.
+    """Costs of functions on registers of some bits; `gathers`: there are instructions for them."""
 
-    `vectorised`: the innermost loops that run on vectors by themselves, whose length divides
-    their cost.
-    """
-
-    def __init__(self, functions: Mapping[str, ir.Function], bits: int) -> None:
+    def __init__(
+        self, functions: Mapping[str, ir.Function], bits: int, gathers: bool = False
+    ) -> None:
         self.functions = functions
+        self.gather, self.scatter = (2, 3) if gathers else (_GATHER, _SCATTER)
         self.bits = bits
         self._known: dict[str, float] = {}
 
@@ -181,7 +180,7 @@ class Costs:
             assert isinstance(steps, ir.Const)
             if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
                 return self.registers(t) * (2 if stores else 1)
-        return parts * t.lanes * (_SCATTER if stores else _GATHER)
+        return parts * t.lanes * (self.scatter if stores else self.gather)
 
 
 def _only_assigns(s: ir.If) -> bool:

@@ -280,10 +280,14 @@ class _Memory:
         bits = self.e.op(f"bitcast {self.bits} {self.mask} to {word}")
         return self.e.op(f"icmp eq {word} {bits}, -1")
 
-    def pointers(self) -> str:
-        """Addresses of all lanes; of those that are off, one of their own."""
+    def _gathers(self) -> bool:
+        """Whether there are instructions that access the elements of lanes under a mask."""
+        return {"avx512f", "avx512vl"} <= self.features and self.width in (4, 8)
+
+    def addresses(self) -> str:
+        """Addresses of all lanes, on or off."""
         e, lanes = self.e, self.t.lanes
-        word, kind = _word(lanes), f"<{lanes} x ptr>"
+        word = _word(lanes)
         offsets = self.at.each
         t = Vector("int64", lanes=lanes)
         if self.at.step != 0:
@@ -295,7 +299,12 @@ class _Memory:
             offsets = e.op(f"add {word} {offsets}, {along}") if offsets else along
         if not offsets:
             offsets = constant(0, t)
-        found = e.op(f"getelementptr i8, ptr {self.at.pointer}, {word} {offsets}")
+        return e.op(f"getelementptr i8, ptr {self.at.pointer}, {word} {offsets}")
+
+    def pointers(self) -> str:
+        """Addresses of all lanes; of those that are off, one of their own."""
+        e, lanes, found = self.e, self.t.lanes, self.addresses()
+        kind = f"<{lanes} x ptr>"
         own = e.slot("i128", align=16)
         first = e.op(f"insertelement {kind} poison, ptr {own}, i32 0")
         zeros = f"<{lanes} x i32> zeroinitializer"
@@ -309,6 +318,15 @@ class _Memory:
 
     def gather(self) -> str:
         e, one, found = self.e, stored(self.t.lane), "poison"
+        if self._gathers():
+            lanes, suffix = self.t.lanes, _suffix(self.t)
+            function = e.module.declare(
+                f"llvm.masked.gather.{suffix}.v{lanes}p0", self.kind,
+                f"<{lanes} x ptr>, i32 immarg, {self.bits}, {self.kind}",
+            )  # fmt: skip
+            given = f"<{lanes} x ptr> {self.addresses()}, i32 {self.align}"
+            rest = f"{self.bits} {self.mask}, {self.kind} zeroinitializer"
+            return e.op(f"call {self.kind} {function}({given}, {rest}){self.scope}")
         for k, p in enumerate(self._each()):
             v = e.op(f"load {one}, ptr {p}, align {self.align}")
             found = e.op(f"insertelement {self.kind} {found}, {one} {v}, i32 {k}")
@@ -316,6 +334,15 @@ class _Memory:
 
     def scatter(self, v: str) -> None:
         e, one = self.e, stored(self.t.lane)
+        if self._gathers():
+            lanes, suffix = self.t.lanes, _suffix(self.t)
+            function = e.module.declare(
+                f"llvm.masked.scatter.{suffix}.v{lanes}p0", "void",
+                f"{self.kind}, <{lanes} x ptr>, i32 immarg, {self.bits}",
+            )  # fmt: skip
+            given = f"{self.kind} {v}, <{lanes} x ptr> {self.addresses()}, i32 {self.align}"
+            e.do(f"call void {function}({given}, {self.bits} {self.mask}){self.scope}")
+            return
         for k, p in enumerate(self._each()):
             lane = e.op(f"extractelement {self.kind} {v}, i32 {k}")
             e.do(f"store {one} {lane}, ptr {p}, align {self.align}")
