@@ -12,11 +12,11 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from .cost import Costs
-from .form import LaneForm, findings_of, lane_form
+from .form import LaneForm, lane_form, program_of
 from .varying import Findings, NotVectorised, scalar_types
-from .webs import prepared
 
 MOST = 64  # lanes
+_MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
 _DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
 _LATENCY = 4  # of an operation
@@ -32,16 +32,10 @@ class Choice:
         None: call by call.
     why : str
         Why; empty if it has no loops or branches that would keep LLVM from vectors of its own.
-    findings : Findings or None
-        What is the same in all lanes, of a kernel in lanes.
-    body : ir.Function or None
-        The kernel that this was found of, with a variable for each web.
     """
 
     form: LaneForm | None
     why: str
-    findings: Findings | None = None
-    body: ir.Function | None = None
 
 
 def chosen(
@@ -79,23 +73,24 @@ def chosen(
     if not asked and not _has_control(functions):
         return Choice(None, "")
     bits = register_bits(features)
-    functions = prepared(functions)
-    body = functions[-1]
+    contract = fma and not features.isdisjoint(("fma", "neon"))
     try:
-        found = findings_of(functions, fastest)
-        lanes = asked or max(2, bits // _width(functions[-1], found))
-        contract = fma and not features.isdisjoint(("fma", "neon"))
-        form = lane_form(functions, fastest, lanes, suffix, contract)
+        program = program_of(functions)
+        form = lane_form(program, fastest, asked or _MODEL, suffix, contract)
         if asked:
-            return Choice(form, f"{lanes} lanes are asked for", found, body)
+            return Choice(form, f"{asked} lanes are asked for")
+        lanes = max(2, bits // _width(form.kernel, form.findings))
+        if lanes != _MODEL:
+            form = lane_form(program, fastest, lanes, suffix, contract)
+        functions = tuple(program.functions.values())
         scalar, vector = _costs(functions, form, bits, "avx512vl" in features)
         told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
         if vector * _WORTH > scalar * lanes:
             return Choice(None, told)
         if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
-            form = lane_form(functions, fastest, 2 * lanes, suffix, contract)
+            form = lane_form(program, fastest, 2 * lanes, suffix, contract)
             told += "; twice as many, since operations wait for each other"
-        return Choice(form, told, found, body)
+        return Choice(form, told)
     except NotVectorised as reason:
         return Choice(None, str(reason))
 

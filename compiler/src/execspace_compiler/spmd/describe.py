@@ -15,8 +15,7 @@ def describe_lanes(choice: Choice, fastest: int) -> tuple[str, ...]:
     """Lines on how a kernel runs; of one that does not run in lanes why not."""
     if choice.form is None:
         return (f"not in lanes: {choice.why}",) if choice.why else ()
-    form, found, body = choice.form, choice.findings, choice.body
-    assert found is not None and body is not None
+    form, found, body = choice.form, choice.form.findings, choice.form.kernel
     index = body.parameters[fastest].name
     lines = [f"{form.lanes} calls at a time, of neighbouring {index}, in lanes: {choice.why}"]
     named = [n for n in body.locals if not n.startswith("_")]

@@ -23,6 +23,7 @@ from .forms import Forms
 from .loops import LoopWriter
 from .steps import Step
 from .varying import Findings, NotVectorised, Program
+from .webs import prepared
 
 MASK = "_mask"  # the last parameter of a form: the lanes that are on
 
@@ -89,15 +90,34 @@ class LaneForm:
         to lane it takes that of the first one.
     helpers : tuple of ir.Function
         Forms of functions that it calls.
+    kernel : ir.Function
+        What it is a form of: the kernel, with a variable for each web.
+    findings : Findings
+        What is the same in all lanes of that, and what is not.
     """
 
     lanes: int
     body: ir.Function
     helpers: tuple[ir.Function, ...]
+    kernel: ir.Function
+    findings: Findings
+
+
+def program_of(functions: Sequence[ir.Function]) -> Program:
+    """A kernel, the last one, and what it calls, ready for any number of lanes.
+
+    Raises
+    ------
+    NotVectorised
+        If it computes with vectors itself.
+    """
+    if any(_has_vectors(f) for f in functions):
+        raise NotVectorised("it computes with vectors itself")
+    return Program(prepared(functions))
 
 
 def lane_form(
-    functions: Sequence[ir.Function],
+    program: Program,
     fastest: int,
     lanes: int,
     suffix: str = "__lanes",
@@ -107,8 +127,8 @@ def lane_form(
 
     Parameters
     ----------
-    functions : sequence of ir.Function
-        The kernel last, what it calls before it.
+    program : Program
+        From `program_of`.
     fastest : int
     lanes : int
     suffix : str
@@ -121,24 +141,15 @@ def lane_form(
     NotVectorised
         If it has no such form.
     """
-    if any(_has_vectors(f) for f in functions):
-        raise NotVectorised("it computes with vectors itself")
-    forms = Forms(functions, lanes, suffix, lambda *given: _Function(*given).function())
-    body = functions[-1]
-    steps = tuple(1 if n == fastest else 0 for n in range(len(body.parameters)))
-    forms.of(body.name, steps)
+    forms = Forms(program, lanes, suffix, lambda *given: _Function(*given).function())
+    kernel = program.kernel
+    steps = tuple(1 if n == fastest else 0 for n in range(len(kernel.parameters)))
+    forms.of(kernel.name, steps)
     *others, form = map(contracted, forms.written) if contract else forms.written
-    return LaneForm(lanes, form, tuple(others))
+    return LaneForm(lanes, form, tuple(others), kernel, program.findings(kernel.name, steps))
 
 
 def _has_vectors(f: ir.Function) -> bool:
     named = [*(p.type for p in f.parameters), *f.locals.values()]
     used = (e.type for e in ir.walk_expressions(f.body))
     return any(isinstance(t, Vector) for t in (*named, *used))
-
-
-def findings_of(functions: Sequence[ir.Function], fastest: int) -> Findings:
-    """What is the same in all lanes of a kernel, and what is not; arguments as of `lane_form`."""
-    body = functions[-1]
-    steps = tuple(1 if n == fastest else 0 for n in range(len(body.parameters)))
-    return Program(functions).findings(body.name, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from .. import ir
 from .steps import Step
@@ -12,10 +12,8 @@ from .varying import Program
 class Forms:
     """The forms of the functions of a kernel, callees first in `written`."""
 
-    def __init__(
-        self, functions: Sequence[ir.Function], lanes: int, suffix: str, write: Write
-    ) -> None:
-        self.program = Program(functions)
+    def __init__(self, program: Program, lanes: int, suffix: str, write: Write) -> None:
+        self.program = program
         self.lanes, self.suffix = lanes, suffix
         self._write = write
         self.written: list[ir.Function] = []

@@ -54,10 +54,11 @@ class Findings:
 
 
 class Program:
-    """The functions of a kernel, and what is known of them."""
+    """The functions of a kernel, which is the last one, and what is known of them."""
 
     def __init__(self, functions: Sequence[ir.Function]) -> None:
         self.functions = {f.name: f for f in functions}
+        self.kernel = functions[-1]
         self.effects: dict[str, bool] = {}
         for f in functions:  # callees first
             self.effects[f.name] = self._has_effects(f)
