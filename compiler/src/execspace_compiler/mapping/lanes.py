@@ -1,4 +1,4 @@
-"""The innermost loop of a kernel in lanes: whole vectors of indices, then what is left of them."""
+"""The innermost loop of a kernel in lanes: vectors of indices, the last one maybe in part."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ def loop_in_lanes(
 ) -> Stmt:
     """A loop over `first <= i < last` in a dimension, a vector of indices at a time.
 
-    `passed`: arguments of the kernel. Variables of the loop are added to `locals_`.
+    `passed`: arguments of the kernel. Variables of the loop are added to `locals_`. Code for whole
+    vectors has no masks, but takes as long again to compile; so only kernels get it that access
+    Views so often that masks would cost.
     """
     lanes = form.lanes
-    begin, end, whole = f"_begin{d}", f"_end{d}", f"_whole{d}"
-    locals_ |= {n: INT64 for n in (begin, end, whole)}
-    everyone = ir.Const(True, Vector("bool", lanes=lanes))
+    begin, end = f"_begin{d}", f"_end{d}"
+    index = f"_i{d}"
+    locals_ |= {n: INT64 for n in (begin, end)}
+    kind, numbers = Vector("bool", lanes=lanes), Vector("int64", lanes=lanes)
 
     def call(mask: Expr) -> Stmt:
         return ir.Evaluate(ir.Call(form.body.name, (*passed, mask), INT64))
 
-    count = op("sub", var(end), var(begin))
-    rest = op("truncmod", count, integer(lanes))
-    numbers = Vector("int64", lanes=lanes)
     each = Op("ramp", (ir.Const(0, INT64), ir.Const(1, INT64)), numbers)
-    left = Op("broadcast", (op("sub", var(end), var(whole)),), numbers)
-    some = Op("lt", (each, left), everyone.type)
-    walk: tuple[Stmt, ...] = (
-        Assign(begin, first),
-        Assign(end, last),
-        Assign(whole, op("sub", var(end), rest)),
-        For(f"_i{d}", var(begin), var(whole), integer(lanes), (call(everyone),)),
-        If(
-            op("lt", var(whole), var(end)),
-            (Assign(f"_i{d}", var(whole)), call(some)),
-        ),
-    )
+    left = Op("broadcast", (op("sub", var(end), var(index)),), numbers)
+    some = Op("lt", (each, left), kind)
+    walk: list[Stmt] = [Assign(begin, first), Assign(end, last)]
+    if form.accesses:
+        whole = f"_whole{d}"
+        locals_[whole] = INT64
+        rest = op("truncmod", op("sub", var(end), var(begin)), integer(lanes))
+        everyone = ir.Const(True, kind)
+        walk += [
+            Assign(whole, op("sub", var(end), rest)),
+            For(index, var(begin), var(whole), integer(lanes), (call(everyone),)),
+            If(op("lt", var(whole), var(end)), (Assign(index, var(whole)), call(some))),
+        ]
+    else:
+        walk.append(For(index, var(begin), var(end), integer(lanes), (call(some),)))
     # A range may be empty, and its end before its begin.
-    return If(Op("lt", (first, last), BOOL), walk)
+    return If(Op("lt", (first, last), BOOL), tuple(walk))

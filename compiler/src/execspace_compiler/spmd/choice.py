@@ -7,19 +7,21 @@ lanes are those that compute in loops or branches of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from execspace.base.dataclass import dataclass
 
 from .. import ir
 from .cost import Costs
 from .form import LaneForm, lane_form, program_of
-from .varying import Findings, NotVectorised, scalar_types
+from .varying import Findings, NotVectorised, Program, scalar_types
 
 MOST = 64  # lanes
 _MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
 _DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
 _LATENCY = 4  # of an operation
+_MANY_ACCESSES = 0.2  # of all that a kernel does
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,22 @@ def chosen(
     try:
         program = program_of(functions)
         form = lane_form(program, fastest, asked or _MODEL, suffix, contract)
+        gathers = "avx512vl" in features
         if asked:
+            form = replace(form, accesses=_accesses(program, form, bits, gathers))
             return Choice(form, f"{asked} lanes are asked for")
         lanes = max(2, bits // _width(form.kernel, form.findings))
         if lanes != _MODEL:
             form = lane_form(program, fastest, lanes, suffix, contract)
         functions = tuple(program.functions.values())
-        scalar, vector = _costs(functions, form, bits, "avx512vl" in features)
+        scalar, vector = _costs(functions, form, bits, gathers)
         told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
         if vector * _WORTH > scalar * lanes:
             return Choice(None, told)
         if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
             form = lane_form(program, fastest, 2 * lanes, suffix, contract)
             told += "; twice as many, since operations wait for each other"
+        form = replace(form, accesses=_accesses(program, form, bits, gathers))
         return Choice(form, told)
     except NotVectorised as reason:
         return Choice(None, str(reason))
@@ -127,6 +132,15 @@ def _costs(
     forms = (*functions[:-1], *form.helpers, form.body)
     scalar = Costs({f.name: f for f in functions}, bits).of(functions[-1].name)
     return scalar, Costs({f.name: f for f in forms}, bits, gathers).of(form.body.name)
+
+
+def _accesses(program: Program, form: LaneForm, bits: int, gathers: bool) -> bool:
+    """Whether accesses of Views are a good part of what a form does."""
+    functions = {**program.functions, **{f.name: f for f in (*form.helpers, form.body)}}
+    whole, rest = (
+        Costs(functions, bits, gathers, free).of(form.body.name) for free in (False, True)
+    )
+    return rest < (1 - _MANY_ACCESSES) * whole
 
 
 def _has_deep_loops(helpers: Sequence[ir.Function], forms: Sequence[ir.Function]) -> bool:

@@ -25,13 +25,21 @@ _FREE = frozenset(("bounded", "real", "imag", "lane", "low", "high"))
 
 
 class Costs:
-    """Costs of functions on registers of some bits; `gathers`: there are instructions for them."""
+    """Costs of functions on registers of some bits.
+
+    `gathers`: there are instructions for them. `free`: vectors of Views cost nothing.
+    """
 
     def __init__(
-        self, functions: Mapping[str, ir.Function], bits: int, gathers: bool = False
+        self,
+        functions: Mapping[str, ir.Function],
+        bits: int,
+        gathers: bool = False,
+        free: bool = False,
     ) -> None:
         self.functions = functions
         self.gather, self.scatter = (2, 3) if gathers else (_GATHER, _SCATTER)
+        self.free = free
         self.bits = bits
         self._known: dict[str, float] = {}
 
@@ -169,6 +177,8 @@ class Costs:
             return 1
         view = s.view.type
         assert isinstance(view, ViewTy)
+        if self.free and view.lanes == 1:
+            return 0
         parts = 2 if t.kind == "c" else 1
         spread = [i for i in (*s.indices, s.byte) if i is not None and isinstance(i.type, Vector)]
         if not spread:

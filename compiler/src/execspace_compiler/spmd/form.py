@@ -94,6 +94,8 @@ class LaneForm:
         What it is a form of: the kernel, with a variable for each web.
     findings : Findings
         What is the same in all lanes of that, and what is not.
+    accesses : bool
+        Much of what it does is to access Views.
     """
 
     lanes: int
@@ -101,6 +103,7 @@ class LaneForm:
     helpers: tuple[ir.Function, ...]
     kernel: ir.Function
     findings: Findings
+    accesses: bool = True
 
 
 def program_of(functions: Sequence[ir.Function]) -> Program:
