@@ -27,13 +27,13 @@ class LoopWriter(StatementWriter):
         self.loops.pop()
         return tuple(inner)
 
-    def iteration(self, s: ir.For | ir.While, active: Var) -> None:
+    def iteration(self, s: ir.For | ir.While, active: Var, captures: list[ir.Assign]) -> None:
         """The body of a loop for the lanes in `active`, which then has those that go on."""
         again = None
         if any(isinstance(t, ir.Continue) for t in _own(s.body)):
             again = self.held("again", self.none)
         body = self.held("body", active) if self._changes(s.body) else active
-        self.loops.append(Loop(again))
+        self.loops.append(Loop(again, captures))
         self.mask = body
         self.block(s.body)
         self.loops.pop()
@@ -71,20 +71,42 @@ class LoopWriter(StatementWriter):
                 test, before = ir.Const(True, BOOL), [*before, end]
             self.out.append(ir.While(test, (*before, *self.plain(s)), s.loc, s.rolled))
             return
-        outer = self.mask
+        outer, captures = self.mask, self.captures
         active = self.held("active", outer)
         with self.body() as inner:
             self.mask = active
-            if self.step(s.test) == 0:
+            left: Expr | None = s.test
+            if self._leading(s.test) is not None and self._changes(s.body):
                 self.stop_if(self.nobody(active))
-                self.stop_if(Op("not", (self.same(s.test),), BOOL))
-            else:
-                test = self.spread(s.test)
-                self.out.append(ir.Assign(active.name, self.both(active, test)))
-                self.stop_if(self.nobody(active))
-            self.iteration(s, active)
+            while left is not None and (one := self._leading(left)) is not None:
+                self.stop_if(Op("not", (self.same(one),), BOOL))
+                left = left.args[1] if isinstance(left, Op) and one is not left else None
+            if left is not None:
+                self.go_on_if(self.spread(left), active, captures)
+            self.iteration(s, active, captures)
         self.out.append(ir.While(ir.Const(True, BOOL), tuple(inner), s.loc, rolled=True))
+        self.take(captures, active)
         self.after(s, outer)
+
+    def _leading(self, test: Expr) -> Expr | None:
+        """What of a test comes first and is the same for all lanes."""
+        if self.step(test) == 0:
+            return test
+        if isinstance(test, Op) and test.op == "and" and self.step(test.args[0]) == 0:
+            return test.args[0]
+        return None
+
+    def go_on_if(self, test: Expr, active: Var, captures: list[ir.Assign]) -> None:
+        """Lanes for which a test does not hold leave a loop."""
+        if captures:
+            before = self.held("before", active)
+        self.out.append(ir.Assign(active.name, self.both(active, test)))
+        if captures:
+            leaving = self.held("leaving", self.without(before, active))
+            with self.body() as inner:
+                self.take(captures, leaving)
+            self.out.append(ir.If(self.any(leaving), tuple(inner)))
+        self.stop_if(self.nobody(active))
 
     def for_loop(self, s: ir.For) -> None:
         """Python's `for ... in range(...)`."""
@@ -99,7 +121,7 @@ class LoopWriter(StatementWriter):
         if not self.loses_lanes(s) and not varies and steps[0] == 0:
             self.out.append(replace(s, body=self.plain(s)))
             return
-        outer, masked = self.mask, self.loses_lanes(s)
+        outer, masked, captures = self.mask, self.loses_lanes(s), self.captures
         active = self.held("active", outer) if masked else outer
         with self.body() as inner:
             if masked:
@@ -117,12 +139,14 @@ class LoopWriter(StatementWriter):
                 else:
                     self.out.append(ir.Assign(s.name, value))
             if masked:
-                self.iteration(s, active)
+                self.iteration(s, active, captures)
             else:
                 inner += self.plain(s)
         self.out.append(
             ir.For(index.name, start, stop, step, tuple(inner), loc=s.loc, rare=s.rare)
         )  # fmt: skip
+        if masked:
+            self.take(captures, active)
         self.after(s, outer)
 
     def counted_loop(self, s: ir.For, start: Step, step: Step) -> None:
@@ -135,18 +159,12 @@ class LoopWriter(StatementWriter):
         begin = first if start is None else self.spread_of(first, start)
         stop = self.held("stop", self.spread(s.stop))
         count = self.held("count", self.trip_count(begin, stop, by, count_type))
-        outer = self.mask
+        outer, captures = self.mask, self.captures
         active = self.held("active", outer)
         k = self.new("k", INT64)
         with self.body() as inner:
             done = Op("broadcast", (Op("cast", (k,), UINT64),), count_type)
-            self.out.append(
-                ir.Assign(
-                    active.name,
-                    self.both(active, Op("lt", (done, count), self.mask_type)),
-                )
-            )
-            self.stop_if(self.nobody(active))
+            self.go_on_if(Op("lt", (done, count), self.mask_type), active, captures)
             self.mask = active
             if self.known.steps[s.name] is not None:
                 product = Op("mul", (k, _strong(by)), INT64)
@@ -158,7 +176,7 @@ class LoopWriter(StatementWriter):
                     stride = Op("broadcast", (by,), t)
                 at = Op("add", (begin, Op("mul", (far, stride), t)), t)
                 self.assign(s.name, at, s)
-            self.iteration(s, active)
+            self.iteration(s, active, captures)
         most = ir.Const((1 << 63) - 1, INT64)
         zero, one = ir.Const(0, INT64), ir.Const(1, INT64)
         self.out.append(ir.For(k.name, zero, most, one, tuple(inner), loc=s.loc, rare=s.rare))

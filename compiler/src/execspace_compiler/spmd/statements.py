@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from execspace.base.dataclass import dataclass
@@ -11,6 +12,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..ir import Expr, Op, Stmt, Var
 from ..ir.types import INDEX, Scalar, Vector, ViewTy, flat_scalars
+from .counters import is_capture
 from .expressions import Writer, is_little, lane
 from .varying import Findings, NotVectorised
 
@@ -26,6 +28,7 @@ class Loop:
     the next iteration."""
 
     again: Var | None
+    captures: list[ir.Assign]
 
 
 class StatementWriter(Writer):
@@ -46,6 +49,7 @@ class StatementWriter(Writer):
         self.f = f
         self.loops: list[Loop | None] = []
         self.left: Var | None = None
+        self.captures: list[ir.Assign] = []  # of the loop that is written next
         self.results: tuple[Var, ...] = ()
 
     @abstractmethod
@@ -53,19 +57,32 @@ class StatementWriter(Writer):
         """Python's `for ... in range(...)`."""
 
     @abstractmethod
+    def loses_lanes(self, s: ir.For | ir.While) -> bool:
+        """Whether lanes leave a loop before others."""
+
+    @abstractmethod
     def while_loop(self, s: ir.While) -> None:
         """A loop while a test holds."""
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         """Statements; what follows one that lanes may leave runs if any lane is left."""
+        taken: list[Stmt] = []
         for n, s in enumerate(body):
             if isinstance(s, ir.Break | ir.Continue | ir.Return):
                 self.statement(s)
                 return
+            if s in taken:
+                continue
+            if isinstance(s, ir.For | ir.While):
+                self.captures = []
+                if self.loses_lanes(s):
+                    taken = list(takewhile(is_capture, body[n + 1 :]))
+                    self.captures = [t for t in taken if isinstance(t, ir.Assign)]
             self.statement(s)
             if n + 1 < len(body) and self.may_leave(s):
+                rest = tuple(t for t in body[n + 1 :] if t not in taken)
                 with self.body() as inner:
-                    self.block(body[n + 1 :])
+                    self.block(rest)
                 self.out.append(ir.If(self.any(self.mask), tuple(inner)))
                 return
 
@@ -277,10 +294,23 @@ class StatementWriter(Writer):
         if loop is None:
             self.out.append(s)
             return
+        if isinstance(s, ir.Break):
+            self.take(loop.captures, self.mask)
         if isinstance(s, ir.Continue):
             assert loop.again is not None
             self.out.append(ir.Assign(loop.again.name, self.either(loop.again, self.mask)))
         self.out.append(ir.Assign(self.mask.name, self.none))
+
+    def take(self, captures: list[ir.Assign], mask: Expr) -> None:
+        """Set what lanes of a mask take with them from a loop."""
+        for s in captures:
+            if self.known.steps[s.name] is not None:
+                self.out.append(ir.Assign(s.name, self.same(s.value), s.loc))
+                continue
+            new = self.spread(s.value)
+            t = new.type
+            assert isinstance(t, Vector)
+            self.out.append(ir.Assign(s.name, Op("blend", (mask, new, Var(s.name, t)), t), s.loc))
 
     def result(self, s: ir.Return) -> None:
         """Return from the function."""

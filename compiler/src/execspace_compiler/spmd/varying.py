@@ -17,6 +17,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..ir import Stmt
 from ..ir.types import Pointer, Scalar, ViewTy, flat_scalars
+from .counters import OWN, is_capture
 from .steps import Found, Step, Unknown, joined, step_of
 
 Body = tuple[int, int]
@@ -131,6 +132,13 @@ class _Function:
         self.results: list[Found] = [Unknown.YET] * len(flat_scalars(f.result))
         self.loops: list[tuple[int, int]] = []  # id of a loop, and how deep its body is
         self.variables: dict[str, _Variable] = {}
+        self.counters: dict[str, int] = {}  # loops of which they are
+        # Loops in which lanes that are off stay off.
+        self.lasting = {
+            id(s)
+            for s in ir.walk_statements(f.body)
+            if isinstance(s, ir.For | ir.While) and not _goes_on(s.body)
+        }
 
     def findings(self) -> Findings:
         before: object = None
@@ -222,10 +230,22 @@ class _Function:
             if not e.sets or (name in self.parameters and e is events[0]):
                 continue
             step = joined(step, e.step)
-            if self.region(e.body) != within:
+            region = self.region(e.body)
+            if region != within and not self.ends_with(region, within, e, events):
                 step = None
                 self.merged.add(e.at)
         self.steps[name] = step
+
+    def ends_with(
+        self, region: Body | None, within: Body | None, e: _Event, events: list[_Event]
+    ) -> bool:
+        """Whether lanes that have left a loop need nothing of what a variable is set to in it: all
+        reads are in the loop, and lanes that are off in it come back behind it only."""
+        if region is None or region[0] not in self.lasting:
+            return False
+        if self.region(e.body[: e.body.index(region)]) != within:
+            return False
+        return all(other.sets or region in other.body for other in events)
 
     def region(self, bodies: tuple[Body, ...]) -> Body | None:
         """The innermost body around some place that lanes do not enter together."""
@@ -275,6 +295,13 @@ class _Function:
             case _:
                 self.simple(s, at)
 
+    def capture(self, s: ir.Assign, at: tuple[Body, ...]) -> None:
+        """What lanes take with them from the loop before."""
+        assert isinstance(s.value, ir.Var)
+        own = s.value.name
+        step = self.steps.get(own, Unknown.YET)
+        self.sets(s.name, at, s, None if self.counters.get(own) in self.diverging else step)
+
     def loop(self, s: ir.For | ir.While, inside: tuple[Body, ...]) -> None:
         self.loops.append((id(s), len(inside)))
         self.body(s.body, inside)
@@ -282,6 +309,11 @@ class _Function:
 
     def simple(self, s: Stmt, at: tuple[Body, ...]) -> None:
         """A statement without others in it."""
+        if isinstance(s, ir.Assign) and is_capture(s):
+            self.capture(s, at)
+            return
+        if isinstance(s, ir.Assign) and OWN in s.name and self.loops:
+            self.counters[s.name] = self.loops[-1][0]
         self.reads(at, *ir.expressions(s))
         match s:
             case ir.Assign():
@@ -319,6 +351,15 @@ class _Function:
         for a in x.args:
             if isinstance(a, ir.Var) and isinstance(a.type, ViewTy) and a.type.shape is not None:
                 self.sets(a.name, at, s, None)
+
+
+def _goes_on(body: tuple[Stmt, ...]) -> bool:
+    """Whether a loop is gone on with from within its body."""
+    return any(
+        isinstance(s, ir.Continue)
+        or (not isinstance(s, ir.For | ir.While) and any(map(_goes_on, ir.bodies(s))))
+        for s in body
+    )
 
 
 def _common(a: tuple[Body, ...], b: tuple[Body, ...]) -> tuple[Body, ...]:

@@ -15,6 +15,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..ir import Expr, Stmt, Var
 from ..ir.types import Scalar
+from .counters import with_counters
 
 MARK = "~"  # between the name of a variable and the number of a web
 
@@ -202,5 +203,5 @@ def _joined(a: _State | None, b: _State | None, first: dict[str, int]) -> _State
 
 
 def prepared(functions: Sequence[ir.Function]) -> tuple[ir.Function, ...]:
-    """Functions with a variable for each web."""
-    return tuple(map(with_webs, functions))
+    """Functions with a variable for each web, and counters of loops."""
+    return tuple(with_webs(with_counters(with_webs(f))) for f in functions)

@@ -13,6 +13,7 @@ from ... import ir
 from ...ir.types import Scalar, Vector
 from .emitter import Emitter
 from .memory import Write
+from .vectors import splat
 
 _LOGIC = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 
@@ -76,6 +77,9 @@ def written_word(e: Emitter, write: Write, read: Write, x: ir.Expr, bits: int) -
             found = read(x)
             assert isinstance(found, str)
             return found
+        case ir.Op("broadcast", (test,)):
+            one = e.op(f"sext i1 {write(test)} to i{bits}")
+            return splat(e, one, Scalar(f"int{bits}"), Vector(f"int{bits}", lanes=t.lanes))
         case ir.Op("blend", (mask, test, ir.Const(False))):
             return e.op(f"and {kind} {word(mask)}, {word(test)}")
         case ir.Op("blend", (others, ir.Const(False), mask)):
