@@ -167,3 +167,59 @@ def test_results_have_the_same_bits_for_any_number_of_lanes():
             found[lanes] = out.tobytes()
         assert len({found[n] for n in (2, 4, 8, 16, 64)}) == 1
         assert fma or found[1] == found[2]
+
+
+@es.function
+def first_above(t, limit):
+    total = 0.0
+    for k in range(3):
+        total += t[k]
+        if total > limit:
+            return total
+    return total
+
+
+@es.function
+def of_an_array(y):
+    t = es.local(3)
+    t[0] = y
+    return first_above(t, 9.0)
+
+
+def test_private_arrays_that_functions_pass_on_belong_to_each_lane():
+    """Of a function whose own arguments are the same in all lanes, too."""
+
+    def kernel(i, x, out):
+        s = of_an_array(2.0)
+        while s < x[i]:
+            s += 1.0
+        out[i] = s
+
+    x, out = np.arange(40.0), np.zeros(40)
+    es.parallel_for(es.RangePolicy(40, space="serial", lanes=8), kernel, x, out)
+    assert out.tolist() == [max(2.0, v) for v in x]
+
+
+@es.function
+def try_lock(lock):
+    return es.atomic_exchange(lock, 0, 1) == 0
+
+
+@pytest.mark.parametrize("loop", ["while", "for"])
+def test_locks_in_functions_are_seen(lower, loop):
+    def spins(i, lock, total):
+        while not try_lock(lock):
+            pass
+        es.atomic_add(total, 0, i)
+        es.atomic_store(lock, 0, 0)
+
+    def tries(i, lock, total):
+        for _ in range(1000):
+            if try_lock(lock):
+                break
+        es.atomic_add(total, 0, i)
+        es.atomic_store(lock, 0, 0)
+
+    functions = lower(spins if loop == "while" else tries, "int64[1]", "int64[1]").functions
+    choice = chosen(functions, 0, 4, AVX2)
+    assert choice.form is None and "wait for others" in choice.why

@@ -60,9 +60,9 @@ class Program:
     def __init__(self, functions: Sequence[ir.Function]) -> None:
         self.functions = {f.name: f for f in functions}
         self.kernel = functions[-1]
-        self.effects: dict[str, bool] = {}
+        self.waits: dict[str, bool] = {}
         for f in functions:  # callees first
-            self.effects[f.name] = self._has_effects(f)
+            self.waits[f.name] = self.may_wait(*f.body)
         self._known: dict[tuple[str, tuple[Step, ...]], Findings] = {}
 
     def findings(self, name: str, steps: tuple[Step, ...]) -> Findings:
@@ -76,27 +76,17 @@ class Program:
     def called(self, x: ir.Call, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Steps of the results of a call."""
         f = self.functions[x.function]
-        if self.is_uniform(f, steps):
-            return (0,) * len(flat_scalars(f.result))
         if f.external is not None:
             return (None,) * len(flat_scalars(f.result))
         return self.findings(x.function, tuple(steps)).results
 
-    def is_uniform(self, f: ir.Function, steps: Sequence[Step]) -> bool:
-        """Whether one call of a function serves all lanes."""
-        return all(s == 0 for s in steps) and not self.effects[f.name]
-
-    def _has_effects(self, f: ir.Function) -> bool:
-        """Whether it matters how often a function is called."""
-        if f.external is not None:
-            return True
-        for s in ir.walk_statements(f.body):
-            if isinstance(s, ir.Atomic | ir.Print | ir.Fail | ir.StoreAt | ir.Evaluate):
+    def may_wait(self, *body: Stmt) -> bool:
+        """Whether statements read by an atomic operation what other calls may have written."""
+        for s in ir.walk_statements(body):
+            if isinstance(s, ir.Atomic) and s.name is not None:
                 return True
-            if isinstance(s, ir.Store) and s.view.name not in f.locals:
-                return True
-        calls = (e for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call))
-        return any(self.effects[e.function] for e in calls)
+        calls = (e for e in ir.walk_expressions(body) if isinstance(e, ir.Call))
+        return any(self.waits[e.function] for e in calls)
 
 
 @dataclass
@@ -166,15 +156,19 @@ class _Function:
         every = ir.walk_statements(self.f.body)
         read = {e.view.name for e in ir.walk_expressions(self.f.body) if isinstance(e, ir.Load)}
         for s in every:
-            if isinstance(s, ir.Store) and s.view.name in read - self.f.locals.keys():
+            private = isinstance(s, ir.Store) and (
+                s.view.name in self.f.locals or self.steps.get(s.view.name, 0) is None
+            )
+            if isinstance(s, ir.Store) and s.view.name in read and not private:
                 places = (*s.indices, *(() if s.byte is None else (s.byte,)))
                 if all(self.step(i) in (0, None) for i in places):
                     raise NotVectorised(
                         f"lanes may change the same elements of '{s.view.name}', which it reads"
                     )
-            if isinstance(s, ir.While) and any(
-                isinstance(t, ir.Atomic) and t.name is not None for t in ir.walk_statements(s.body)
-            ):
+            ends = isinstance(s, ir.For) and any(
+                isinstance(t, ir.Break | ir.Return) for t in ir.walk_statements(s.body)
+            )
+            if (ends or isinstance(s, ir.While)) and self.program.may_wait(s):
                 raise NotVectorised("it has atomic operations in a loop that may wait for others")
 
     # -- variables ------------------------------------------------------------------------------
@@ -203,15 +197,21 @@ class _Function:
         return self.step(a)
 
     def sets(self, name: str, body: tuple[Body, ...], at: Stmt, step: Found) -> None:
-        found = self.variables.setdefault(name, _Variable())
-        found.events.append(_Event(True, body, id(at), step))
+        self.event(name, _Event(True, body, id(at), step))
 
     def reads(self, body: tuple[Body, ...], *given: ir.Expr) -> None:
         for e in ir.subexpressions(*given):
             names = [e.name] if isinstance(e, ir.Var) else []
             names += [e.view.name] if isinstance(e, ir.Load) else []
             for name in names:
-                self.variables.setdefault(name, _Variable()).events.append(_Event(False, body, 0))
+                self.event(name, _Event(False, body, 0))
+            if isinstance(e, ir.Call):  # functions get arrays of each lane
+                for a in e.args:
+                    if isinstance(a, ir.Var) and isinstance(a.type, ViewTy) and a.type.shape:
+                        self.event(a.name, _Event(True, body, 0, None))
+
+    def event(self, name: str, event: _Event) -> None:
+        self.variables.setdefault(name, _Variable()).events.append(event)
 
     def settle(self, name: str, variable: _Variable) -> None:
         """Find out whether lanes meet where a variable lives.
@@ -321,11 +321,9 @@ class _Function:
             case ir.Unpack():
                 for name, step in zip(s.names, self.called_with(s.value), strict=True):
                     self.sets(name, at, s, step)
-                self.passed(s.value, at, s)
             case ir.Evaluate():
                 if isinstance(s.value, ir.Call):
                     self.called_with(s.value)
-                    self.passed(s.value, at, s)
             case ir.Clear():
                 self.sets(s.array.name, at, s, 0)
             case ir.Store():
@@ -341,16 +339,6 @@ class _Function:
                 pass
             case _:
                 raise NotVectorised(f"it has a statement {type(s).__name__}")
-        for x in ir.expressions(s):
-            for e in ir.subexpressions(x):
-                if isinstance(e, ir.Call) and not isinstance(s, ir.Unpack | ir.Evaluate):
-                    self.passed(e, at, s)
-
-    def passed(self, x: ir.Call, at: tuple[Body, ...], s: Stmt) -> None:
-        """Functions get arrays of each lane."""
-        for a in x.args:
-            if isinstance(a, ir.Var) and isinstance(a.type, ViewTy) and a.type.shape is not None:
-                self.sets(a.name, at, s, None)
 
 
 def _goes_on(body: tuple[Stmt, ...]) -> bool:
