@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .. import ir
 from ..ir.types import Scalar, Vector, ViewTy
 from .choice import Choice
+from .counters import OWN
 from .form import LaneForm
 from .webs import MARK
 
@@ -21,8 +22,8 @@ def describe_lanes(choice: Choice, fastest: int) -> tuple[str, ...]:
     named = [n for n in body.locals if not n.startswith("_")]
     used = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, ir.Var)}
     variables = [n for n in named if isinstance(body.locals[n], Scalar) and n in used]
-    same = {n.partition(MARK)[0] for n in variables if found.steps.get(n) is not None}
-    same -= {n.partition(MARK)[0] for n in variables if found.steps.get(n) is None}
+    same = {_in_source(n) for n in variables if found.steps.get(n) is not None}
+    same -= {_in_source(n) for n in variables if found.steps.get(n) is None}
     if same:
         lines.append(f"the same in all lanes, or a step apart: {', '.join(sorted(same))}")
     contiguous, strided, scattered = _accesses((*form.helpers, form.body))
@@ -40,6 +41,11 @@ def describe_lanes(choice: Choice, fastest: int) -> tuple[str, ...]:
     if turns:
         lines.append(f"one lane after another: {turns}")
     return tuple(lines)
+
+
+def _in_source(name: str) -> str:
+    """The name of a variable before each use got one of its own."""
+    return name.partition(MARK)[0].partition(OWN)[0]
 
 
 def _accesses(functions: Sequence[ir.Function]) -> tuple[list[str], list[str], list[str]]:
