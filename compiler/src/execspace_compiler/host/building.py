@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..teams.host_teams import HostTeam
 
 
-def lanes_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
+def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
     """In how many lanes a kernel runs on this host; of a fused one each part, as it does alone."""
     policy, features = lowered.spec.policy, machine.vector_math().features
     if policy.kind == "team":
@@ -59,7 +59,7 @@ class HostKernel:
             lowered = self.team.lowered
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
-        self.choices = lanes_of(lowered, self.order[-1])
+        self.choices = choices_of(lowered, self.order[-1])
 
     def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""

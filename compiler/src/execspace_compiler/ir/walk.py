@@ -46,6 +46,18 @@ def walk_statements(body: tuple[Stmt, ...]) -> list[Stmt]:
     return found
 
 
+def own_statements(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """Statements of the body of a loop, without those in inner loops: their Break and Continue are
+    its own."""
+    found: list[Stmt] = []
+    for s in body:
+        found.append(s)
+        if not isinstance(s, For | While):
+            for inner in bodies(s):
+                found += own_statements(inner)
+    return found
+
+
 def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """Bodies nested in a statement."""
     match s:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from execspace.base.dataclass import dataclass
+from execspace.base.flags import MOST_LANES
 
 from .. import ir
 from .cost import Costs
 from .form import LaneForm, lane_form, program_of
 from .varying import Findings, NotVectorised, Program, scalar_types
 
-MOST = 64  # lanes
 _MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
 _DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
@@ -74,28 +74,26 @@ def chosen(
         return Choice(None, "all its calls do the same")
     if not asked and not _has_control(functions):
         return Choice(None, "")
-    bits = register_bits(features)
+    bits, gathers = register_bits(features), "avx512vl" in features
     contract = fma and not features.isdisjoint(("fma", "neon"))
     try:
         program = program_of(functions)
         form = lane_form(program, fastest, asked or _MODEL, suffix, contract)
-        gathers = "avx512vl" in features
-        if asked:
-            form = replace(form, accesses=_accesses(program, form, bits, gathers))
-            return Choice(form, f"{asked} lanes are asked for")
-        lanes = max(2, bits // _width(form.kernel, form.findings))
-        if lanes != _MODEL:
-            form = lane_form(program, fastest, lanes, suffix, contract)
-        functions = tuple(program.functions.values())
-        scalar, vector = _costs(functions, form, bits, gathers)
-        told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
-        if vector * _WORTH > scalar * lanes:
-            return Choice(None, told)
-        if 2 * lanes <= MOST and _has_deep_loops(functions[:-1], (*form.helpers, form.body)):
-            form = lane_form(program, fastest, 2 * lanes, suffix, contract)
-            told += "; twice as many, since operations wait for each other"
-        form = replace(form, accesses=_accesses(program, form, bits, gathers))
-        return Choice(form, told)
+        told = f"{asked} lanes are asked for"
+        if not asked:
+            lanes = max(2, bits // _width(form.kernel, form.findings))
+            if lanes != _MODEL:
+                form = lane_form(program, fastest, lanes, suffix, contract)
+            scalar = Costs(program.functions, bits).of(form.kernel.name)
+            vector = _cost(program, form, bits, gathers)
+            told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
+            if vector * _WORTH > scalar * lanes:
+                return Choice(None, told)
+            if 2 * lanes <= MOST_LANES and _has_deep_loops(program, form):
+                form = lane_form(program, fastest, 2 * lanes, suffix, contract)
+                told += "; twice as many, since operations wait for each other"
+        whole, rest = (_cost(program, form, bits, gathers, free) for free in (False, True))
+        return Choice(replace(form, accesses=rest < (1 - _MANY_ACCESSES) * whole), told)
     except NotVectorised as reason:
         return Choice(None, str(reason))
 
@@ -125,28 +123,20 @@ def _width(body: ir.Function, found: Findings) -> int:
     return max(wide or [t.bits for t in kinds if t.is_integer and t.bits > 8] or [32])
 
 
-def _costs(
-    functions: Sequence[ir.Function], form: LaneForm, bits: int, gathers: bool
-) -> tuple[float, float]:
-    """What a call costs, and one of the form."""
-    forms = (*functions[:-1], *form.helpers, form.body)
-    scalar = Costs({f.name: f for f in functions}, bits).of(functions[-1].name)
-    return scalar, Costs({f.name: f for f in forms}, bits, gathers).of(form.body.name)
+def _cost(program: Program, form: LaneForm, bits: int, gathers: bool, free: bool = False) -> float:
+    """What a call of a form costs."""
+    return Costs(_functions(program, form), bits, gathers, free).of(form.body.name)
 
 
-def _accesses(program: Program, form: LaneForm, bits: int, gathers: bool) -> bool:
-    """Whether accesses of Views are a good part of what a form does."""
-    functions = {**program.functions, **{f.name: f for f in (*form.helpers, form.body)}}
-    whole, rest = (
-        Costs(functions, bits, gathers, free).of(form.body.name) for free in (False, True)
-    )
-    return rest < (1 - _MANY_ACCESSES) * whole
+def _functions(program: Program, form: LaneForm) -> dict[str, ir.Function]:
+    """Functions by name, and their forms."""
+    return {**program.functions, **{f.name: f for f in (*form.helpers, form.body)}}
 
 
-def _has_deep_loops(helpers: Sequence[ir.Function], forms: Sequence[ir.Function]) -> bool:
-    """Whether an innermost loop of forms waits for its own results more than it computes."""
-    costs = Costs({f.name: f for f in (*helpers, *forms)}, MOST * 64)
-    for f in forms:
+def _has_deep_loops(program: Program, form: LaneForm) -> bool:
+    """Whether an innermost loop of a form waits for its own results more than it computes."""
+    costs = Costs(_functions(program, form), MOST_LANES * 64)
+    for f in (*form.helpers, form.body):
         for s in ir.walk_statements(f.body):
             if isinstance(s, ir.For | ir.While) and not any(
                 isinstance(t, ir.For | ir.While) for t in ir.walk_statements(s.body)

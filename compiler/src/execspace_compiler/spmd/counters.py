@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import ir
-from ..ir import Assign, Expr, Op, Stmt, Var
+from ..ir import Assign, Op, Stmt, Var
 from ..ir.rewriting import names_set_in, renamed
 from ..ir.types import Scalar
 
@@ -46,7 +46,7 @@ class _Counters:
                     self.locals[own] = t
                     before.append(Assign(own, Var(name, t), s.loc))
                     after.append(Assign(name, Var(own, t), s.loc))
-                    (s,) = _renamed(s, name, Var(own, t))
+                    s = _renamed(s, name, Var(own, t))
             out += [*before, ir.with_bodies(s, tuple(map(self.block, ir.bodies(s)))), *after]
         return tuple(out)
 
@@ -55,7 +55,7 @@ class _Counters:
         found: dict[str, Scalar] = {}
         sets = names_set_in(s.body)
         for t in s.body:
-            if _goes_on(t):
+            if any(isinstance(u, ir.Continue) for u in ir.own_statements((t,))):
                 break
             if isinstance(t, Assign) and sets.count(t.name) == 1 and _adds(t):
                 kind = self.f.locals.get(t.name)
@@ -71,14 +71,14 @@ class _Counters:
         return count(self.f.body) > count((s,))
 
 
-def _renamed(s: ir.For | ir.While, name: str, own: Var) -> tuple[ir.For | ir.While, ...]:
+def _renamed(s: ir.For | ir.While, name: str, own: Var) -> ir.For | ir.While:
     """A loop with another variable in its body and its test."""
     (new,) = renamed((s,), {name: own})
     assert isinstance(new, ir.For | ir.While)
     if isinstance(s, ir.For):  # bounds are evaluated before the loop
         assert isinstance(new, ir.For)
         new = replace(new, start=s.start, stop=s.stop, step=s.step)
-    return (new,)
+    return new
 
 
 def _adds(s: Assign) -> bool:
@@ -86,18 +86,5 @@ def _adds(s: Assign) -> bool:
     return (
         isinstance(x, Op) and x.op in ("add", "sub") and x.type.is_integer
         and isinstance(x.args[0], Var) and x.args[0].name == s.name
-        and _is_plain(x.args[1])
+        and isinstance(x.args[1], ir.Const)
     )  # fmt: skip
-
-
-def _is_plain(e: Expr) -> bool:
-    return isinstance(e, ir.Const)
-
-
-def _goes_on(s: Stmt) -> bool:
-    """Whether a statement may go on with the loop around it."""
-    if isinstance(s, ir.Continue):
-        return True
-    if isinstance(s, ir.For | ir.While):
-        return False
-    return any(_goes_on(t) for b in ir.bodies(s) for t in b)

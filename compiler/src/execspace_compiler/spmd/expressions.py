@@ -189,9 +189,15 @@ class Writer:
             return self.varying(e, t)
         if isinstance(e, ir.Const):
             return ir.Const(e.value, t, e.loc)
+        return self.stepped(self.same(e), step)
+
+    def stepped(self, first: Expr, step: int) -> Expr:
+        """The vector of a number of the first lane, from lane to lane with a step."""
+        assert isinstance(first.type, Scalar)
+        t = self.vector(first.type)
         if step == 0:
-            return Op("broadcast", (self.same(e),), t, e.loc)
-        return Op("ramp", (self.same(e), ir.Const(step, e.type.strong)), t, e.loc)
+            return Op("broadcast", (first,), t, first.loc)
+        return Op("ramp", (first, ir.Const(step, first.type.strong)), t, first.loc)
 
     def varying(self, e: Expr, t: Vector) -> Expr:
         """An expression that is not the same in all lanes."""

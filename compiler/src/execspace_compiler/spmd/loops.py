@@ -30,7 +30,7 @@ class LoopWriter(StatementWriter):
     def iteration(self, s: ir.For | ir.While, active: Var, captures: list[ir.Assign]) -> None:
         """The body of a loop for the lanes in `active`, which then has those that go on."""
         again = None
-        if any(isinstance(t, ir.Continue) for t in _own(s.body)):
+        if any(isinstance(t, ir.Continue) for t in ir.own_statements(s.body)):
             again = self.held("again", self.none)
         body = self.held("body", active) if self._changes(s.body) else active
         self.loops.append(Loop(again, captures))
@@ -45,7 +45,7 @@ class LoopWriter(StatementWriter):
 
     def _changes(self, body: tuple[Stmt, ...]) -> bool:
         """Whether lanes may leave the body of a loop."""
-        leaves = any(isinstance(t, ir.Break | ir.Continue) for t in _own(body))
+        leaves = any(isinstance(t, ir.Break | ir.Continue) for t in ir.own_statements(body))
         return leaves or (self.known.returns and has_return(body))
 
     def after(self, s: ir.For | ir.While, outer: Var) -> None:
@@ -127,17 +127,11 @@ class LoopWriter(StatementWriter):
             if masked:
                 self.stop_if(self.nobody(active))
             if index.name != s.name:
-                value: Expr = index
                 if varies:
-                    t = Vector("int64", lanes=self.lanes)
-                    first = ir.Const(steps[0], INT64)
-                    value = Op("ramp", (index, first), t) if steps[0] else Op(
-                        "broadcast", (index,), t
-                    )  # fmt: skip
                     self.mask = active
-                    self.assign(s.name, value, s)
+                    self.assign(s.name, self.stepped(index, steps[0] or 0), s)
                 else:
-                    self.out.append(ir.Assign(s.name, value))
+                    self.out.append(ir.Assign(s.name, index))
             if masked:
                 self.iteration(s, active, captures)
             else:
@@ -156,7 +150,7 @@ class LoopWriter(StatementWriter):
         by = s.step
         if not isinstance(by, ir.Const):
             by = self.held("step", self.same(by) if step == 0 else self.spread(by))
-        begin = first if start is None else self.spread_of(first, start)
+        begin = first if start is None else self.stepped(first, start)
         stop = self.held("stop", self.spread(s.stop))
         count = self.held("count", self.trip_count(begin, stop, by, count_type))
         outer, captures = self.mask, self.captures
@@ -181,13 +175,6 @@ class LoopWriter(StatementWriter):
         zero, one = ir.Const(0, INT64), ir.Const(1, INT64)
         self.out.append(ir.For(k.name, zero, most, one, tuple(inner), loc=s.loc, rare=s.rare))
         self.after(s, outer)
-
-    def spread_of(self, v: Var, step: int) -> Expr:
-        """A variable with a step as a vector."""
-        t = Vector("int64", lanes=self.lanes)
-        if step == 0:
-            return Op("broadcast", (v,), t)
-        return Op("ramp", (v, ir.Const(step, INT64)), t)
 
     def trip_count(self, start: Expr, stop: Expr, by: Expr, t: Vector) -> Expr:
         """Iterations of each lane, without a sign: a step may be beyond all int64."""
@@ -224,14 +211,3 @@ def _strong(e: Expr) -> Expr:
     """A variable or a constant of index arithmetic, which may wrap here."""
     assert isinstance(e, Var | ir.Const) and isinstance(e.type, Scalar)
     return replace(e, type=e.type.strong)
-
-
-def _own(body: tuple[Stmt, ...]) -> list[Stmt]:
-    """Statements of the body of a loop, without those of inner loops."""
-    found: list[Stmt] = []
-    for s in body:
-        found.append(s)
-        if not isinstance(s, ir.For | ir.While):
-            for b in ir.bodies(s):
-                found += _own(b)
-    return found

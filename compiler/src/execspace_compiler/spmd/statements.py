@@ -11,7 +11,7 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Op, Stmt, Var
-from ..ir.types import INDEX, Scalar, Vector, ViewTy, flat_scalars
+from ..ir.types import INDEX, Vector, ViewTy, flat_scalars
 from .counters import is_capture
 from .expressions import Writer, is_little, lane
 from .varying import Findings, NotVectorised
@@ -174,14 +174,8 @@ class StatementWriter(Writer):
         self.out.append(replace(s, names=tuple(names), value=call))
         rest = dict(zip(names, found, strict=True))
         for name, held in after:
-            value: Expr = held
             step = rest[held.name]
-            assert isinstance(held.type, Scalar)
-            if step == 0:
-                value = Op("broadcast", (held,), self.vector(held.type))
-            elif step is not None:
-                value = Op("ramp", (held, ir.Const(step, held.type)), self.vector(held.type))
-            self.assign(name, value, s)
+            self.assign(name, held if step is None else self.stepped(held, step), s)
 
     def evaluate(self, s: ir.Evaluate) -> None:
         """A call for what it does."""

@@ -10,7 +10,6 @@ R. Karrenberg and S. Hack, "Whole-Function Vectorization", CGO 2011, has such an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from execspace.base.dataclass import dataclass
 
@@ -99,13 +98,6 @@ class _Event:
     step: Found = 0
 
 
-@dataclass
-class _Variable:
-    """All that happens to a variable, in the order of the text."""
-
-    events: list[_Event] = field(default_factory=list)
-
-
 class _Function:
     """Finds out; what is not known to vary yet is taken for uniform, until nothing changes."""
 
@@ -121,24 +113,25 @@ class _Function:
         self.merged: set[int] = set()
         self.results: list[Found] = [Unknown.YET] * len(flat_scalars(f.result))
         self.loops: list[tuple[int, int]] = []  # id of a loop, and how deep its body is
-        self.variables: dict[str, _Variable] = {}
+        self.events: dict[str, list[_Event]] = {}
         self.counters: dict[str, int] = {}  # loops of which they are
         # Loops in which lanes that are off stay off.
         self.lasting = {
             id(s)
             for s in ir.walk_statements(f.body)
-            if isinstance(s, ir.For | ir.While) and not _goes_on(s.body)
+            if isinstance(s, ir.For | ir.While)
+            and not any(isinstance(t, ir.Continue) for t in ir.own_statements(s.body))
         }
 
     def findings(self) -> Findings:
         before: object = None
         while before != (now := self._state()):
             before = now
-            self.variables = {n: _Variable([_Event(True, (), 0)]) for n in self.parameters}
+            self.events = {n: [_Event(True, (), 0)] for n in self.parameters}
             self.merged = set()
             self.body(self.f.body, ())
-            for name, variable in self.variables.items():
-                self.settle(name, variable)
+            for name, events in self.events.items():
+                self.settle(name, events)
         self.check_order()
         steps = {n: None if isinstance(s, Unknown) else s for n, s in self.steps.items()}
         results = tuple(None if isinstance(s, Unknown) else s for s in self.results)
@@ -211,14 +204,13 @@ class _Function:
                         self.event(a.name, _Event(True, body, 0, None))
 
     def event(self, name: str, event: _Event) -> None:
-        self.variables.setdefault(name, _Variable()).events.append(event)
+        self.events.setdefault(name, []).append(event)
 
-    def settle(self, name: str, variable: _Variable) -> None:
+    def settle(self, name: str, events: list[_Event]) -> None:
         """Find out whether lanes meet where a variable lives.
 
         If all its life is in one body, which begins by setting it, lanes need to agree there only.
         """
-        events = variable.events
         home = events[0].body
         for e in events:
             home = _common(home, e.body)
@@ -339,15 +331,6 @@ class _Function:
                 pass
             case _:
                 raise NotVectorised(f"it has a statement {type(s).__name__}")
-
-
-def _goes_on(body: tuple[Stmt, ...]) -> bool:
-    """Whether a loop is gone on with from within its body."""
-    return any(
-        isinstance(s, ir.Continue)
-        or (not isinstance(s, ir.For | ir.While) and any(map(_goes_on, ir.bodies(s))))
-        for s in body
-    )
 
 
 def _common(a: tuple[Body, ...], b: tuple[Body, ...]) -> tuple[Body, ...]:

@@ -137,14 +137,16 @@ class Expressions(Emitter):
         """Set a variable that is a mask."""
         assert isinstance(value.type, Vector)
         word = written_word(self, self.expr, self.held_mask, value, self.mask_bits)
-        self.do(f"store {word_type(value.type, self.mask_bits)} {word}, ptr {self.slots[name][0]}")
+        self._hold_mask(name, word, value.type)
+
+    def _hold_mask(self, name: str, word: str, t: Vector) -> None:
+        self.do(f"store {word_type(t, self.mask_bits)} {word}, ptr {self.slots[name][0]}")
 
     def assign(self, name: str, value: Value, t: Scalar) -> None:
         """Set a variable."""
         if self.mask_bits and isinstance(t, Vector) and is_mask(t):
             assert isinstance(value, str)
-            word = to_word(self, value, t, self.mask_bits)
-            self.do(f"store {word_type(t, self.mask_bits)} {word}, ptr {self.slots[name][0]}")
+            self._hold_mask(name, to_word(self, value, t, self.mask_bits), t)
             return
         values = value if isinstance(value, tuple) else (value,)
         for part, v, slot in zip(parts(t), values, self.slots[name], strict=True):
