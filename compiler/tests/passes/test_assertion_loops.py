@@ -30,7 +30,8 @@ def policy(n=N):
 @pytest.fixture
 def functions(host_functions):
     def run(kernel, *args, **options):
-        return host_functions(policy(9), kernel, *args, **options)
+        one_by_one = es.RangePolicy(9, space="serial", lanes=1)
+        return host_functions(one_by_one, kernel, *args, **options)
 
     return run
 

@@ -14,6 +14,7 @@ from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..reductions.results import check_out
+from ..reductions.running import Running, joining_kernel, joins_in_turn
 from ..spmd.choice import Choice, chosen
 from ..teams.host_limits import team_limits
 from ..typing.lowered import Lowered
@@ -36,13 +37,22 @@ def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
     asked = policy.lanes or config.lanes()
     found = []
     for n, body in enumerate(lowered.parts or (lowered.body,)):
-        if lowered.spec.pattern != "for" and n >= len(lowered.parts) - 1:
-            found.append(Choice(None, "reductions and scans do not run in lanes"))
-        else:
-            name = f"__lanes{n}_" if lowered.parts else "__lanes"
-            functions = (*lowered.functions[:-1], body)
-            fma = lowered.kernel.fma and not lowered.kernel.fastmath
-            found.append(chosen(functions, fastest, asked, features, name, fma))
+        last = n >= len(lowered.parts) - 1
+        running = None
+        functions = (*lowered.functions[:-1], body)
+        if last and lowered.spec.pattern == "scan":
+            found.append(Choice(None, "scans do not run in lanes"))
+            continue
+        if last and lowered.reduction is not None:
+            if lowered.reduction.array is not None:
+                found.append(Choice(None, "reductions to arrays do not run in lanes"))
+                continue
+            if not joins_in_turn(lowered.reduction):
+                running = Running(lowered.reduction)
+                functions = (*functions, joining_kernel(body, lowered.reduction))
+        name = f"__lanes{n}_" if lowered.parts else "__lanes"
+        fma = lowered.kernel.fma and not lowered.kernel.fastmath
+        found.append(chosen(functions, fastest, asked, features, name, fma, running))
     return tuple(found)
 
 

@@ -17,6 +17,7 @@ from ..mapping.loops import Calls, chunk_function
 from ..mapping.strips import chunk_in_strips, has_strips, joined_function, walk_function
 from ..passes.thresholds import with_thresholds
 from ..reductions.partials import finish_function, last_function, prefix_function, seed_function
+from ..reductions.running import Running, is_ordered, joins_in_turn
 from ..typing.lowered import Lowered
 from .entry import Entry
 from .launcher import Launcher
@@ -108,7 +109,11 @@ def _in_strips(
     joined = None
     if calls.reduction is not None:
         body = parts.pop() if parts else calls.body
-        joined = joined_function(replace(calls, body=body), "_joined", prechecks, masked)
+        in_turn = joins_in_turn(calls.reduction)
+        ordered = not in_turn and (lanes[-1] is not None or is_ordered(calls.reduction))
+        running = Running(calls.reduction) if ordered else None
+        own = replace(calls, body=body, lanes=lanes[-1], running=running, in_turn=in_turn)
+        joined = joined_function(own, "_joined", prechecks, masked)
     walks = tuple(
         walk_function(replace(calls, body=part, reduction=None, lanes=lanes[n]), f"_chunk{n}")
         for n, part in enumerate(parts)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import ir
-from ..ir import Assign, Expr, For, If, Op, Stmt, integer, op, var
-from ..ir.types import BOOL, INT64, Scalar, Vector, ViewTy
+from ..ir import Assign, Expr, For, If, Op, Stmt, Var, integer, op, var
+from ..ir.types import BOOL, INT64, Scalar, Vector, ViewTy, flat_scalars
+from ..reductions.reduction import Reduction
+from ..reductions.running import Running, in_order, lanes_from
 from ..spmd.form import LaneForm
+
+_Call = Callable[[Expr], list[Stmt]]
+"""Calls of a vector of indices, for the lanes of a mask."""
 
 
 def loop_in_lanes(
@@ -15,37 +22,137 @@ def loop_in_lanes(
     first: Expr,
     last: Expr,
     form: LaneForm,
+    joins: Running | Reduction | None = None,
 ) -> Stmt:
     """A loop over `first <= i < last` in a dimension, a vector of indices at a time.
 
-    `passed`: arguments of the kernel. Variables of the loop are added to `locals_`. Code for whole
-    vectors has no masks, but takes as long again to compile; so only kernels get it that access
-    Views so often that masks would cost.
+    `passed`: arguments of the kernel. `joins`: of a reduction, the values that it joins to, or
+    itself if it joins one contribution after the other. Variables of the loop are added to
+    `locals_`. Code for whole vectors has no masks, but takes as long again to compile; so only
+    kernels get it that access Views so often that masks would cost.
     """
-    lanes = form.lanes
     begin, end = f"_begin{d}", f"_end{d}"
     index = f"_i{d}"
     locals_ |= {n: INT64 for n in (begin, end)}
+    walk: list[Stmt] = [Assign(begin, first), Assign(end, last)]
+    after: list[Stmt] = []
+    if joins is None:
+
+        def call(mask: Expr) -> list[Stmt]:
+            return [ir.Evaluate(ir.Call(form.body.name, (*passed, mask), INT64))]
+
+    elif isinstance(joins, Reduction):
+
+        def call(mask: Expr) -> list[Stmt]:
+            return _in_turn(locals_, joins, form, passed, mask, op("sub", var(end), var(index)))
+
+    elif joins.count == form.lanes:  # they stay in registers
+        loads, after = _held(joins, form.lanes, integer(0))
+        walk += loads
+
+        def call(mask: Expr) -> list[Stmt]:
+            return _joined(locals_, joins, form, passed, mask)
+
+    else:
+        loads, stores = _held(joins, form.lanes, joins.place(index, begin))
+
+        def call(mask: Expr) -> list[Stmt]:
+            return [*loads, *_joined(locals_, joins, form, passed, mask), *stores]
+
+    walk += _vectors(locals_, d, form, call)
+    # A range may be empty, and its end before its begin.
+    return If(Op("lt", (first, last), BOOL), (*walk, *after))
+
+
+def _vectors(
+    locals_: dict[str, Scalar | ViewTy], d: int, form: LaneForm, call: _Call
+) -> list[Stmt]:
+    """The loop over vectors of indices, from `_begin` to `_end`."""
+    lanes = form.lanes
+    begin, end, index = f"_begin{d}", f"_end{d}", f"_i{d}"
     kind, numbers = Vector("bool", lanes=lanes), Vector("int64", lanes=lanes)
-
-    def call(mask: Expr) -> Stmt:
-        return ir.Evaluate(ir.Call(form.body.name, (*passed, mask), INT64))
-
-    each = Op("ramp", (ir.Const(0, INT64), ir.Const(1, INT64)), numbers)
+    each = lanes_from(ir.Const(0, INT64), lanes)
     left = Op("broadcast", (op("sub", var(end), var(index)),), numbers)
     some = Op("lt", (each, left), kind)
-    walk: list[Stmt] = [Assign(begin, first), Assign(end, last)]
-    if form.accesses:
-        whole = f"_whole{d}"
-        locals_[whole] = INT64
-        rest = op("truncmod", op("sub", var(end), var(begin)), integer(lanes))
-        everyone = ir.Const(True, kind)
-        walk += [
-            Assign(whole, op("sub", var(end), rest)),
-            For(index, var(begin), var(whole), integer(lanes), (call(everyone),)),
-            If(op("lt", var(whole), var(end)), (Assign(index, var(whole)), call(some))),
-        ]
-    else:
-        walk.append(For(index, var(begin), var(end), integer(lanes), (call(some),)))
-    # A range may be empty, and its end before its begin.
-    return If(Op("lt", (first, last), BOOL), tuple(walk))
+    if not form.accesses:
+        return [For(index, var(begin), var(end), integer(lanes), tuple(call(some)))]
+    whole = f"_whole{d}"
+    locals_[whole] = INT64
+    rest = op("truncmod", op("sub", var(end), var(begin)), integer(lanes))
+    everyone = ir.Const(True, kind)
+    return [
+        Assign(whole, op("sub", var(end), rest)),
+        For(index, var(begin), var(whole), integer(lanes), tuple(call(everyone))),
+        If(op("lt", var(whole), var(end)), (Assign(index, var(whole)), *call(some))),
+    ]
+
+
+def _states(running: Running, lanes: int) -> list[tuple[str, Vector]]:
+    """Names and types of the vectors that are held."""
+    kinds = enumerate(running.reduction.states)
+    return [(f"_held{n}", Vector(s.type.name, lanes=lanes)) for n, s in kinds]
+
+
+def _held(
+    running: Running, lanes: int, place: Expr
+) -> tuple[list[Stmt], list[Stmt]]:  # fmt: skip
+    """Loads of running values into vectors that are held, and stores of them."""
+    where = (lanes_from(place, lanes),)
+    pairs = list(zip(_states(running, lanes), running.arrays, strict=True))
+    loads: list[Stmt] = [Assign(n, ir.Load(a, where, t)) for (n, t), a in pairs]
+    return loads, [ir.Store(a, where, Var(n, t)) for (n, t), a in pairs]
+
+
+def _joined(
+    locals_: dict[str, Scalar | ViewTy],
+    running: Running,
+    form: LaneForm,
+    passed: tuple[Expr, ...],
+    mask: Expr,
+) -> list[Stmt]:
+    """Calls that join what they return to the vectors that are held; lanes that are off keep
+    theirs."""
+    held = _states(running, form.lanes)
+    got = [(f"{n}_got", t) for n, t in held]
+    locals_ |= dict((*held, *got))
+    value = ir.Call(form.body.name, (*passed, *(Var(*v) for v in held), mask), held[0][1])
+    called: Stmt = Assign(got[0][0], value)
+    if len(got) > 1:
+        called = ir.Unpack(tuple(n for n, _ in got), value)
+    kept = [
+        Assign(n, Op("blend", (mask, Var(*new), Var(n, t)), t))
+        for new, (n, t) in zip(got, held, strict=True)
+    ]
+    return [called, *kept]
+
+
+def _in_turn(
+    locals_: dict[str, Scalar | ViewTy],
+    reduction: Reduction,
+    form: LaneForm,
+    passed: tuple[Expr, ...],
+    mask: Expr,
+    left: Expr,
+) -> list[Stmt]:
+    """Calls whose contributions are joined to the state one after the other; `left`: of the row."""
+    result = form.body.result
+    kinds = flat_scalars(result)
+    got = [(f"_got{n}", t) for n, t in enumerate(kinds)]
+    k = var("_lane")
+    locals_ |= dict(got) | {"_lane": INT64}
+    value = ir.Call(form.body.name, (*passed, mask), kinds[0])
+    called: Stmt = Assign(got[0][0], value)
+    if len(got) > 1:
+        called = ir.Unpack(tuple(n for n, _ in got), value)
+    out: list[Stmt] = []
+    for n, ((name, t), step) in enumerate(zip(got, form.findings.results, strict=True)):
+        own: Expr = Var(name, t)
+        if isinstance(t, Vector):
+            own = Op("lane", (own, k), t.lane)
+        elif step:
+            along = op("mul", k, ir.Const(step, INT64))
+            own = Op("add", (own, along if t == INT64 else Op("cast", (along,), t)), t)
+        out.append(Assign(f"{reduction.names}_v{n}", own))
+    count = op("min", ir.Const(form.lanes, INT64), left)
+    turn = (*out, *in_order(reduction.join_contributions()))
+    return [called, For("_lane", integer(0), count, integer(1), turn)]

@@ -17,11 +17,12 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.access import unit_stride_votes
-from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
+from ..ir import Assign, Expr, For, If, Op, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..reductions.joins import Plain
 from ..reductions.partials import counters, load_state, reset_state, rows, store_state
 from ..reductions.reduction import ARRAY, Reduction
+from ..reductions.running import Running, in_order
 from ..typing.lowered import JOINED, STRIP
 
 if TYPE_CHECKING:
@@ -136,6 +137,10 @@ class Calls:
         As in `Lowered`.
     in_strips : bool
         Sums of floats are joined in strips of `JOINED` here; else who calls does so.
+    running : Running, optional
+        The running values that contributions are joined to, if the order of joins is to be known.
+    in_turn : bool
+        Contributions are joined one after the other.
     lanes : LaneForm, optional
         The kernel over neighbouring indices of the fastest dimension.
     """
@@ -154,6 +159,8 @@ class Calls:
     repeated: tuple[tuple[Var, ...], ...] = ()
     in_strips: bool = False
     lanes: LaneForm | None = None
+    running: Running | None = None
+    in_turn: bool = False
 
 
 _LITTLE, _FEW = 16, 2  # expressions, and numbers that are joined
@@ -205,7 +212,11 @@ class Chunk:
         value = ir.Call(body.name, (*self.passed(more), *again), result)
         if self.reduction is None or self.reduction.array is not None:
             return [ir.Evaluate(value)]
-        return self.reduction.accumulate(value)
+        joins = self.reduction.accumulate(value)
+        if self.calls.running is None:
+            return in_order(joins) if self.calls.in_turn else joins
+        d = self.order[-1]
+        return self.calls.running.joined(self.calls.running.place(f"_i{d}", f"_row{d}"), joins)
 
     def passed(self, more: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """Arguments of the body, for the current indices."""
@@ -231,6 +242,13 @@ class Chunk:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
+        if innermost and self.calls.running is not None:
+            self.locals |= {f"_row{d}": INT64, f"_end{d}": INT64}
+            row = (
+                Assign(f"_row{d}", first), Assign(f"_end{d}", last),
+                self.whole(d, var(f"_row{d}"), var(f"_end{d}"), body),
+            )  # fmt: skip
+            return If(Op("lt", (first, last), BOOL), row)
         if innermost and self.calls.parts:
             return self.parts(d, first, last)
         if innermost and self.joins_floats:
@@ -245,8 +263,9 @@ class Chunk:
         if innermost and self.calls.lanes is not None:
             from .lanes import loop_in_lanes  # loaded by kernels in lanes
 
-            form = self.calls.lanes
-            return loop_in_lanes(self.locals, self.passed(), d, first, last, form)
+            joins = self.calls.running or self.reduction
+            passed = self.passed()
+            return loop_in_lanes(self.locals, passed, d, first, last, self.calls.lanes, joins)
         if innermost and self.masked is not None:
             from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert
 

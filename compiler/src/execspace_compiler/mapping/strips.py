@@ -47,6 +47,10 @@ def joined_function(
     states = tuple(s.var for s in reduction.states)
     named = {s.name for s in states}
     locals_, body = _walked(chunk)
+    running = calls.running
+    if running is not None:
+        locals_ |= running.locals()
+        body = (*running.reset(), *body, *running.fold())
     locals_ |= {n: t for n, t in reduction.locals().items() if n not in named}
     kinds = tuple(s.type for s in reduction.states)
     result: Scalar | TupleTy = kinds[0] if len(kinds) == 1 else TupleTy(kinds)

@@ -13,12 +13,15 @@ from execspace.base.dataclass import dataclass
 from execspace.base.flags import MOST_LANES
 
 from .. import ir
+from ..reductions.running import Running, is_ordered
 from .cost import Costs
 from .form import LaneForm, lane_form, program_of
 from .varying import Findings, NotVectorised, Program, scalar_types
 
 _MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
+_WORTH_LITTLE = 0.4  # the same of a kernel that does little more than to join
+_LITTLE = 48  # expressions of such a kernel
 _DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
 _LATENCY = 4  # of an operation
 _MANY_ACCESSES = 0.2  # of all that a kernel does
@@ -47,6 +50,7 @@ def chosen(
     features: frozenset[str],
     suffix: str = "__lanes",
     fma: bool = False,
+    running: Running | None = None,
 ) -> Choice:
     """The form of a kernel for a processor.
 
@@ -64,6 +68,8 @@ def chosen(
         Of the names of forms, in front of a number.
     fma : bool
         Products and sums may be one operation, if the processor has that.
+    running : Running, optional
+        Of a reduction, whose kernel is that of `joining_kernel`.
     """
     if asked == 1:
         return Choice(None, "one lane is asked for")
@@ -72,28 +78,40 @@ def chosen(
         isinstance(e, ir.Var) and e.name == index for e in ir.walk_expressions(functions[-1].body)
     ):
         return Choice(None, "all its calls do the same")
-    if not asked and not _has_control(functions):
+    ordered = running is not None and is_ordered(running.reduction)
+    if not asked and not ordered and not _has_control(functions):
         return Choice(None, "")
+    most, states = MOST_LANES, 0
+    if running is not None:
+        most, states = running.count, len(running.reduction.states)
+        asked = min(asked, most)
     bits, gathers = register_bits(features), "avx512vl" in features
     contract = fma and not features.isdisjoint(("fma", "neon"))
     try:
         program = program_of(functions)
-        form = lane_form(program, fastest, asked or _MODEL, suffix, contract)
+
+        def form_of(lanes: int) -> LaneForm:
+            return lane_form(program, fastest, lanes, suffix, contract, states)
+
+        form, little = form_of(asked or _MODEL), False
         told = f"{asked} lanes are asked for"
         if not asked:
             lanes = max(2, bits // _width(form.kernel, form.findings))
+            little = ordered and _is_little(form.kernel)
+            lanes = most if little else min(lanes, most)
             if lanes != _MODEL:
-                form = lane_form(program, fastest, lanes, suffix, contract)
+                form = form_of(lanes)
             scalar = Costs(program.functions, bits).of(form.kernel.name)
             vector = _cost(program, form, bits, gathers)
             told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
-            if vector * _WORTH > scalar * lanes:
+            if vector * (_WORTH_LITTLE if little else _WORTH) > scalar * lanes:
                 return Choice(None, told)
-            if 2 * lanes <= MOST_LANES and _has_deep_loops(program, form):
-                form = lane_form(program, fastest, 2 * lanes, suffix, contract)
+            if 2 * lanes <= most and _has_deep_loops(program, form):
+                form = form_of(2 * lanes)
                 told += "; twice as many, since operations wait for each other"
         whole, rest = (_cost(program, form, bits, gathers, free) for free in (False, True))
-        return Choice(replace(form, accesses=rest < (1 - _MANY_ACCESSES) * whole), told)
+        many = little or rest < (1 - _MANY_ACCESSES) * whole
+        return Choice(replace(form, accesses=many), told)
     except NotVectorised as reason:
         return Choice(None, str(reason))
 
@@ -113,6 +131,13 @@ def _has_control(functions: Sequence[ir.Function]) -> bool:
         return True
     asserts = any(isinstance(s, ir.Fail) for s in statements)
     return not asserts and any(isinstance(s, ir.If) for s in statements)
+
+
+def _is_little(kernel: ir.Function) -> bool:
+    """Whether a kernel does little more than to compute and join a number or two."""
+    statements = ir.walk_statements(kernel.body)
+    straight = all(isinstance(s, ir.Assign | ir.Return | ir.If) for s in statements)
+    return straight and len(ir.walk_expressions(kernel.body)) <= _LITTLE
 
 
 def _width(body: ir.Function, found: Findings) -> int:

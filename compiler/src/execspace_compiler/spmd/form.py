@@ -125,6 +125,7 @@ def lane_form(
     lanes: int,
     suffix: str = "__lanes",
     contract: bool = False,
+    states: int = 0,
 ) -> LaneForm:
     """The form of a kernel for vectors; the parameter number `fastest` differs between lanes.
 
@@ -138,6 +139,8 @@ def lane_form(
         Of the names of forms, in front of a number.
     contract : bool
         Products and sums become one operation.
+    states : int
+        How many of the last parameters are numbers of each lane.
 
     Raises
     ------
@@ -146,7 +149,10 @@ def lane_form(
     """
     forms = Forms(program, lanes, suffix, lambda *given: _Function(*given).function())
     kernel = program.kernel
-    steps = tuple(1 if n == fastest else 0 for n in range(len(kernel.parameters)))
+    count = len(kernel.parameters)
+    steps = tuple(
+        1 if n == fastest else None if n >= count - states else 0 for n in range(count)
+    )  # fmt: skip
     forms.of(kernel.name, steps)
     *others, form = map(contracted, forms.written) if contract else forms.written
     return LaneForm(lanes, form, tuple(others), kernel, program.findings(kernel.name, steps))
