@@ -22,6 +22,7 @@ from differential_mutations import (
 
 import execspace as es
 from execspace_compiler.codegen.llvm import expressions
+from execspace_compiler.codegen.llvm.spelling import constant, type_of
 from execspace_testing.suite.differential import patterns, sequences, team_cases
 from execspace_testing.suite.differential.cases import check
 from execspace_testing.suite.differential.compare import examine, run
@@ -34,9 +35,9 @@ def division_that_rounds_up(monkeypatch):
     def operation(e, x, args):
         if x.op != "floordiv" or x.type.kind != "i":
             return right(e, x, args)
-        kind = f"i{x.type.bits}"
-        quotient = right(e, x, [e.op(f"sub {kind} 0, {args[0]}"), args[1]])
-        return e.op(f"sub {kind} 0, {quotient}")
+        kind, zero = type_of(x.type), constant(0, x.type)  # of numbers, or of those of lanes
+        quotient = right(e, x, [e.op(f"sub {kind} {zero}, {args[0]}"), args[1]])
+        return e.op(f"sub {kind} {zero}, {quotient}")
 
     monkeypatch.setattr(expressions, "operation", operation)
 
@@ -49,7 +50,7 @@ def conversions_that_lose_the_sign(monkeypatch):
         source, t = x.args[0].type, x.type
         if x.op != "cast" or (source.kind, t.kind) != ("i", "i") or source.bits >= t.bits:
             return right(e, x, args)
-        return e.op(f"zext i{source.bits} {args[0]} to i{t.bits}")
+        return e.op(f"zext {type_of(source)} {args[0]} to {type_of(t)}")
 
     monkeypatch.setattr(expressions, "operation", operation)
 
