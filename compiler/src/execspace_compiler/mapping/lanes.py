@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .. import ir
 from ..ir import Assign, Expr, For, If, Op, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INT64, Scalar, Vector, ViewTy, flat_scalars
+from ..reductions.joins import assigned
 from ..reductions.reduction import Reduction
 from ..reductions.running import Running, in_order, lanes_from
 from ..spmd.form import LaneForm
@@ -116,14 +117,11 @@ def _joined(
     got = [(f"{n}_got", t) for n, t in held]
     locals_ |= dict((*held, *got))
     value = ir.Call(form.body.name, (*passed, *(Var(*v) for v in held), mask), held[0][1])
-    called: Stmt = Assign(got[0][0], value)
-    if len(got) > 1:
-        called = ir.Unpack(tuple(n for n, _ in got), value)
     kept = [
         Assign(n, Op("blend", (mask, Var(*new), Var(n, t)), t))
         for new, (n, t) in zip(got, held, strict=True)
     ]
-    return [called, *kept]
+    return [assigned(tuple(n for n, _ in got), value), *kept]
 
 
 def _in_turn(
@@ -135,15 +133,12 @@ def _in_turn(
     left: Expr,
 ) -> list[Stmt]:
     """Calls whose contributions are joined to the state one after the other; `left`: of the row."""
-    result = form.body.result
-    kinds = flat_scalars(result)
+    kinds = flat_scalars(form.body.result)
     got = [(f"_got{n}", t) for n, t in enumerate(kinds)]
     k = var("_lane")
     locals_ |= dict(got) | {"_lane": INT64}
     value = ir.Call(form.body.name, (*passed, mask), kinds[0])
-    called: Stmt = Assign(got[0][0], value)
-    if len(got) > 1:
-        called = ir.Unpack(tuple(n for n, _ in got), value)
+    called = assigned(tuple(n for n, _ in got), value)
     out: list[Stmt] = []
     for n, ((name, t), step) in enumerate(zip(got, form.findings.results, strict=True)):
         own: Expr = Var(name, t)

@@ -216,7 +216,7 @@ class Chunk:
         if self.calls.running is None:
             return in_order(joins) if self.calls.in_turn else joins
         d = self.order[-1]
-        return self.calls.running.joined(self.calls.running.place(f"_i{d}", f"_row{d}"), joins)
+        return self.calls.running.joined(self.calls.running.place(f"_i{d}", f"_begin{d}"), joins)
 
     def passed(self, more: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """Arguments of the body, for the current indices."""
@@ -242,12 +242,9 @@ class Chunk:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
-        if innermost and self.calls.running is not None:
-            self.locals |= {f"_row{d}": INT64, f"_end{d}": INT64}
-            row = (
-                Assign(f"_row{d}", first), Assign(f"_end{d}", last),
-                self.whole(d, var(f"_row{d}"), var(f"_end{d}"), body),
-            )  # fmt: skip
+        if innermost and self.calls.running is not None and self.calls.lanes is None:
+            begin, end = self.set(f"_begin{d}", first), self.set(f"_end{d}", last)
+            row = (begin, end, self.whole(d, var(f"_begin{d}"), var(f"_end{d}"), body))
             return If(Op("lt", (first, last), BOOL), row)
         if innermost and self.calls.parts:
             return self.parts(d, first, last)

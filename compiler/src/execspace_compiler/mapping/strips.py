@@ -15,6 +15,7 @@ from ..ir import Assign, Expr, If, Stmt, Var, While, integer, op, var
 from ..ir.types import INT64, Scalar, TupleTy, ViewTy
 from ..passes.masking import Masked
 from ..passes.prechecks import Prechecks
+from ..reductions.joins import assigned
 from ..reductions.partials import reset_state, rows, store_state
 from ..typing.lowered import JOINED, STRIP
 from .loops import Calls, Chunk, bounds_of, flattened
@@ -113,10 +114,7 @@ def chunk_in_strips(
         states = tuple(s.var for s in reduction.states)
         again = repeated[-1] if repeated else ()
         given = (first, last, *states, *bounds, *arguments, *again)
-        if len(names) == 1:
-            join: Stmt = Assign(names[0], ir.Call(joined.name, given, states[0].type))  # type: ignore[arg-type]
-        else:
-            join = ir.Unpack(names, ir.Call(joined.name, given, INT64))
+        join = assigned(names, ir.Call(joined.name, given, reduction.states[0].type))
         before = strips("_part", first, last, STRIP, in_turn) if parts else []
         return [*before, join]
 

@@ -21,7 +21,7 @@ from execspace.reducers.builtin import (
 )
 
 from .. import ir
-from ..ir import Assign, Stmt, Var
+from ..ir import Var
 from ..ir.diagnostics import Fault, Loc, counted, type_fault
 from ..ir.structures import described, dtype_names, same_structure, strong, structure
 from ..ir.types import (
@@ -48,6 +48,7 @@ from .joins import (
     State,
     Where,
     Widened,
+    assigned,
     cast,
     constant,
 )
@@ -335,9 +336,7 @@ class ReductionBuilder:
         given = tuple(t.strong for t in join.results())
         found = tuple(Var(f"r{n}", t) for n, t in enumerate(given))
         call = ir.Call(join.name, parameters, given[0])
-        called: Stmt = Assign("r0", call)
-        if len(found) > 1:
-            called = ir.Unpack(tuple(v.name for v in found), call)
+        called = assigned(tuple(v.name for v in found), call)
         results = tuple(cast(v, t) for v, t in zip(found, types, strict=True))
         single = len(results) == 1
         self.module.functions.append(

@@ -387,7 +387,7 @@ class Compiled(Join):
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
         args = (*(s.var for s in self.states), *others)
         names = tuple(s.name for s in self.states)
-        return [_assigned(names, ir.Call(self.function, args, self.states[0].type))]
+        return [assigned(names, ir.Call(self.function, args, self.states[0].type))]
 
     def joined(self, a: Expr, b: Expr) -> Expr:
         """The join of two numbers, for the elements of arrays."""
@@ -399,12 +399,13 @@ class Compiled(Join):
         name, _, numbers = self.last
         results = tuple(Var(f"{self.states[0].name}_final{n}", t) for n, t in enumerate(numbers))
         call = ir.Call(name, tuple(s.var for s in self.states), numbers[0])
-        return [_assigned(tuple(v.name for v in results), call)], results
+        return [assigned(tuple(v.name for v in results), call)], results
 
     def temporaries(self) -> dict[str, Scalar]:
         numbers = () if self.last is None else self.last[2]
         return {f"{self.states[0].name}_final{n}": t for n, t in enumerate(numbers)}
 
 
-def _assigned(names: tuple[str, ...], call: ir.Call) -> Stmt:
+def assigned(names: tuple[str, ...], call: ir.Call) -> Stmt:
+    """A statement that calls a function and sets a variable for each number that it returns."""
     return Assign(names[0], call) if len(names) == 1 else ir.Unpack(names, call)

@@ -20,6 +20,7 @@ from .joins import (
     Partial,
     Plain,
     State,
+    assigned,
     cast,
 )
 
@@ -92,8 +93,7 @@ class Reduction:
         if self.single_use:
             return self.join_number(call)
         names = tuple(f"{self.names}_v{n}" for n in range(len(self.contributions)))
-        called: Stmt = Assign(names[0], call) if len(names) == 1 else ir.Unpack(names, call)
-        return [called, *self.join_contributions()]
+        return [assigned(names, call), *self.join_contributions()]
 
     @property
     def single_use(self) -> bool:

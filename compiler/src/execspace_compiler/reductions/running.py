@@ -174,9 +174,6 @@ def _exact(e: Expr) -> Expr:
     return e
 
 
-JOINS = "_joins"  # the kernel that joins what it returns
-
-
 def joining_kernel(body: ir.Function, reduction: Reduction) -> ir.Function:
     """A kernel that takes a state behind its arguments, and returns it with its contribution."""
     states = tuple(s.var for s in reduction.states)
@@ -207,6 +204,6 @@ def joining_kernel(body: ir.Function, reduction: Reduction) -> ir.Function:
     statements = [*in_order(statements), returned(states)]
     parameters = (*body.parameters, *states)
     return replace(
-        body, name=f"{body.name}{JOINS}", parameters=parameters, result=returned_type(states),
+        body, name=f"{body.name}_joins", parameters=parameters, result=returned_type(states),
         locals=types, body=tuple(statements), declared=None,
     )  # fmt: skip
