@@ -14,7 +14,7 @@ from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..reductions.results import check_out
-from ..reductions.running import Running, joining_kernel, joins_in_turn
+from ..reductions.running import joining_kernel, joins_in_turn, running_values
 from ..spmd.choice import Choice, chosen
 from ..teams.host_limits import team_limits
 from ..typing.lowered import Lowered
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
     """In how many lanes a kernel runs on this host; of a fused one each part, as it does alone."""
     policy, features = lowered.spec.policy, machine.vector_math().features
-    if policy.kind == "team":
-        return (Choice(None, "teams do not run in lanes"),)
     asked = policy.lanes or config.lanes()
     found = []
     for n, body in enumerate(lowered.parts or (lowered.body,)):
@@ -48,12 +46,17 @@ def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
                 found.append(Choice(None, "reductions to arrays do not run in lanes"))
                 continue
             if not joins_in_turn(lowered.reduction):
-                running = Running(lowered.reduction)
+                running = running_values(lowered.reduction)
                 functions = (*functions, joining_kernel(body, lowered.reduction))
         name = f"__lanes{n}_" if lowered.parts else "__lanes"
-        fma = lowered.kernel.fma and not lowered.kernel.fastmath
-        found.append(chosen(functions, fastest, asked, features, name, fma, running))
+        found.append(
+            chosen(functions, fastest, asked, features, name, _contracts(lowered), running)
+        )
     return tuple(found)
+
+
+def _contracts(lowered: Lowered) -> bool:
+    return lowered.kernel.fma and not lowered.kernel.fastmath
 
 
 class HostKernel:
@@ -61,15 +64,25 @@ class HostKernel:
 
     def __init__(self, lowered: Lowered, spec: LaunchSpec) -> None:
         self.team: HostTeam | None = None
+        self.choices: tuple[Choice, ...] = (Choice(None, ""),)
+        self.ranges: tuple[tuple[int, Choice], ...] = ()
         if spec.policy.kind == "team":
+            from ..mapping.nested_lanes import RUNNING, LaneRanges, Processor
             from ..teams.host_teams import host_team  # loaded by kernels of teams
 
-            policy = spec.policy
-            self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
+            policy, features = spec.policy, machine.vector_math().features
+            processor = Processor(features, policy.lanes or config.lanes(), _contracts(lowered))
+            functions = lowered.functions[:-1]
+            lanes = min(policy.vector_length or RUNNING, RUNNING)
+            ranges = LaneRanges(functions, lanes, processor)
+            size = policy.team_size or 1
+            self.team = host_team(lowered, size, policy.vector_length or 1, ranges)
+            self.ranges = tuple(ranges.choices)
             lowered = self.team.lowered
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
-        self.choices = choices_of(lowered, self.order[-1])
+        if self.team is None:
+            self.choices = choices_of(lowered, self.order[-1])
 
     def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""

@@ -17,7 +17,7 @@ from ..mapping.loops import Calls, chunk_function
 from ..mapping.strips import chunk_in_strips, has_strips, joined_function, walk_function
 from ..passes.thresholds import with_thresholds
 from ..reductions.partials import finish_function, last_function, prefix_function, seed_function
-from ..reductions.running import Running, is_ordered, joins_in_turn
+from ..reductions.running import is_ordered, joins_in_turn, running_values
 from ..typing.lowered import Lowered
 from .entry import Entry
 from .launcher import Launcher
@@ -111,7 +111,7 @@ def _in_strips(
         body = parts.pop() if parts else calls.body
         in_turn = joins_in_turn(calls.reduction)
         ordered = not in_turn and (lanes[-1] is not None or is_ordered(calls.reduction))
-        running = Running(calls.reduction) if ordered else None
+        running = running_values(calls.reduction) if ordered else None
         own = replace(calls, body=body, lanes=lanes[-1], running=running, in_turn=in_turn)
         joined = joined_function(own, "_joined", prechecks, masked)
     walks = tuple(

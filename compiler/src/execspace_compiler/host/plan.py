@@ -100,6 +100,9 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         lines: list[str] = []
         for choice in kernel.choices:
             lines += describe_lanes(choice, kernel.order[-1])
+        for line, choice in kernel.ranges:
+            told = describe_lanes(choice, 0, "iterations")
+            lines += (f"range in line {line}: {text}" for text in told)
         if all(c.form is not None for c in kernel.choices):
             return tuple(lines)
         from .vectorising import describe_vectors

@@ -57,6 +57,7 @@ from .statements import (
     Store,
     StoreAt,
     TeamStmt,
+    Together,
     Unpack,
     While,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "Store",
     "StoreAt",
     "TeamStmt",
+    "Together",
     "Unpack",
     "Var",
     "While",

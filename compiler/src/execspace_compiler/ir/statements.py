@@ -271,12 +271,26 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """How several states of a member may be joined to at once, before they are joined themselves.
+
+    `identity` is what each of them begins with. If `ordered`, the order of joins may be seen in the
+    result. `operations` join the numbers of two states, if vectors of them are joined so.
+    """
+
+    identity: tuple[Const, ...]
+    ordered: bool
+    operations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Combine:
     """Join the members' states, in order of the members; all members get the result.
 
     `merge` is a function of two states, each made up of the variables `states`. `operation` is what
     it does if that is one of a number: "sum", "min" and so on. `is_symmetric` says that states may
-    be exchanged: the result has the same bits.
+    be exchanged: the result has the same bits. Without `together`, a member joins what it has one
+    after the other.
     """
 
     level: str
@@ -285,6 +299,7 @@ class Combine:
     loc: Loc = field(default=NOWHERE, compare=False)
     operation: str | None = None
     is_symmetric: bool = False
+    together: Together | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _Call = Callable[[Expr], list[Stmt]]
 def loop_in_lanes(
     locals_: dict[str, Scalar | ViewTy],
     passed: tuple[Expr, ...],
-    d: int,
+    d: int | str,
     first: Expr,
     last: Expr,
     form: LaneForm,
@@ -65,8 +65,29 @@ def loop_in_lanes(
     return If(Op("lt", (first, last), BOOL), (*walk, *after))
 
 
+def whole_vectors(
+    locals_: dict[str, Scalar | ViewTy],
+    passed: tuple[Expr, ...],
+    d: int | str,
+    form: LaneForm,
+    running: Running,
+) -> list[Stmt]:
+    """A loop from `_begin` to `_whole`, which are a number of vectors apart, whose calls join to
+    running values. Variables as in `loop_in_lanes`."""
+    begin, index = f"_begin{d}", f"_i{d}"
+    everyone = ir.Const(True, Vector("bool", lanes=form.lanes))
+    inside = running.count != form.lanes
+    place = running.place(index, begin) if inside else integer(0)
+    loads, stores = _held(running, form.lanes, place)
+    walk = _joined(locals_, running, form, passed, everyone)
+    if inside:
+        walk, loads, stores = [*loads, *walk, *stores], [], []
+    loop = For(index, var(begin), var(f"_whole{d}"), integer(form.lanes), tuple(walk))
+    return [*loads, loop, *stores]
+
+
 def _vectors(
-    locals_: dict[str, Scalar | ViewTy], d: int, form: LaneForm, call: _Call
+    locals_: dict[str, Scalar | ViewTy], d: int | str, form: LaneForm, call: _Call
 ) -> list[Stmt]:
     """The loop over vectors of indices, from `_begin` to `_end`."""
     lanes = form.lanes
@@ -90,8 +111,7 @@ def _vectors(
 
 def _states(running: Running, lanes: int) -> list[tuple[str, Vector]]:
     """Names and types of the vectors that are held."""
-    kinds = enumerate(running.reduction.states)
-    return [(f"_held{n}", Vector(s.type.name, lanes=lanes)) for n, s in kinds]
+    return [(f"{s.name}_held", Vector(s.type.name, lanes=lanes)) for s in running.states]
 
 
 def _held(

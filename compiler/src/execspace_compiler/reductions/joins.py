@@ -159,12 +159,17 @@ class Plain(Join):
             return None
         return Partial("add", number) if type.bits + (count - 1).bit_length() <= 32 else None
 
-    def joined(self, a: Expr, b: Expr) -> Expr:
-        """The operation."""
+    @property
+    def operation(self) -> str:
+        """The operation that joins two numbers."""
         bits = {"band": "bitand", "land": "bitand", "bor": "bitor", "lor": "bitor"}
         if self.type.kind == "b":  # of bools: min is "and", max is "or"
             bits |= {"min": "bitand", "prod": "bitand", "max": "bitor", "sum": "bitor"}
-        return Op(bits.get(self.kind, f"reduce_{self.kind}"), (a, b), self.type)
+        return bits.get(self.kind, f"reduce_{self.kind}")
+
+    def joined(self, a: Expr, b: Expr) -> Expr:
+        """Both numbers joined."""
+        return Op(self.operation, (a, b), self.type)
 
 
 class Widened(Plain):

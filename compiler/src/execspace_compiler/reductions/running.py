@@ -7,7 +7,7 @@ Joins of one's own are done one after the other instead, see `joins_in_turn`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from execspace.base.dataclass import dataclass
@@ -15,7 +15,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..ir import Assign, Expr, For, Op, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INT64, Scalar, Vector, ViewTy
-from .joins import Compensated, Compiled, Join, Plain, Several
+from .joins import Compensated, Compiled, Join, Plain, Several, State
 from .reduction import Reduction, returned, returned_type
 
 _BYTES = 256  # of running values: as many registers as hide the latency of an addition
@@ -25,25 +25,33 @@ _EXACT = {"reduce_sum": "add", "reduce_prod": "mul"}
 
 @dataclass(frozen=True)
 class Running:
-    """The running values of a reduction, in private arrays."""
+    """The running values of a reduction, in private arrays.
 
-    reduction: Reduction
+    Attributes
+    ----------
+    states : tuple of State
+    count : int
+        How many there are: a power of two.
+    ordered : bool
+        The order of joins may be seen in the result.
+    merge : callable
+        Statements that join another state, given by its numbers, to the state.
+    operations : tuple of str
+        What joins each number of the state, if vectors of it are joined so; else empty.
+    """
 
-    @property
-    def count(self) -> int:
-        """How many there are: a power of two that depends on their size alone."""
-        size = sum(s.type.bits for s in self.reduction.states) // 8
-        count = _FEWEST
-        while count < _MOST and 2 * count * size <= _BYTES:
-            count *= 2
-        return count
+    states: tuple[State, ...]
+    count: int
+    ordered: bool
+    merge: Callable[[tuple[Expr, ...]], Sequence[Stmt]]
+    operations: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> tuple[Var, ...]:
         """One for each number of the state."""
         return tuple(
             Var(f"{s.name}_running", ViewTy(s.type, 1, "right", 0, False, (self.count,)))
-            for s in self.reduction.states
+            for s in self.states
         )
 
     def place(self, index: str, begin: str) -> Expr:
@@ -54,7 +62,7 @@ class Running:
     def locals(self) -> dict[str, Scalar | ViewTy]:
         """Types of the variables of these statements, but for the reduction's own."""
         found: dict[str, Scalar | ViewTy] = {"_r": INT64, "_h": INT64}
-        for a, s in zip(self.arrays, self.reduction.states, strict=True):
+        for a, s in zip(self.arrays, self.states, strict=True):
             assert isinstance(a.type, ViewTy)
             found |= {a.name: a.type, f"{s.name}_before": s.type, f"{s.name}_total": s.type}
             lanes = self.count
@@ -66,7 +74,7 @@ class Running:
     def reset(self) -> list[Stmt]:
         """Set the running values to the identity, and keep the state until they are joined."""
         out: list[Stmt] = []
-        for a, s in zip(self.arrays, self.reduction.states, strict=True):
+        for a, s in zip(self.arrays, self.states, strict=True):
             out.append(Assign(f"{s.name}_before", s.var))
             if s.type.kind == "c" or s.type.name == "float16":
                 each = ir.Store(a, (var("_r"),), s.identity)
@@ -78,23 +86,20 @@ class Running:
 
     def joined(self, place: Expr, joins: Sequence[Stmt]) -> list[Stmt]:
         """Statements that join to the state, done for a running value."""
-        states = self.reduction.states
-        before = [Assign(s.name, e) for s, e in zip(states, self._at(place), strict=True)]
-        own = zip(self.arrays, self.reduction.states, strict=True)
+        before = [Assign(s.name, e) for s, e in zip(self.states, self._at(place), strict=True)]
+        own = zip(self.arrays, self.states, strict=True)
         after = [ir.Store(a, (place,), s.var) for a, s in own]
         return [*before, *in_order(joins), *after]
 
     def fold(self) -> list[Stmt]:
         """Join the running values, by halves, and what comes of it to the state that was kept."""
-        states = self.reduction.states
-        if all(isinstance(j, Plain) and j.type.name != "float16" for j in self.reduction.joins):
+        states = self.states
+        if self.operations:
             folding = [s for n in range(len(states)) for s in self._by_halves(n)]
         else:
             half = var("_h")
             halves = Assign("_h", integer(self.count // 2))
-            join = self.joined(
-                var("_r"), self.reduction.merge(self._at(op("add", var("_r"), half)))
-            )
+            join = self.joined(var("_r"), self.merge(self._at(op("add", var("_r"), half))))
             walk = For("_r", integer(0), half, integer(1), tuple(join))
             down = Assign("_h", op("truncdiv", half, integer(2)))
             test = Op("lt", (integer(0), half), BOOL)
@@ -102,21 +107,18 @@ class Running:
             totals = [Assign(f"{s.name}_total", e) for s, e in pairs]
             folding = [halves, While(test, (walk, down), rolled=True), *totals]
         back = [Assign(s.name, Var(f"{s.name}_before", s.type)) for s in states]
-        last = self.reduction.merge(tuple(Var(f"{s.name}_total", s.type) for s in states))
+        last = self.merge(tuple(Var(f"{s.name}_total", s.type) for s in states))
         return [*folding, *back, *in_order(last)]
 
     def _at(self, place: Expr) -> tuple[Expr, ...]:
         """A running value, a number of the state after the other."""
-        own = zip(self.arrays, self.reduction.states, strict=True)
+        own = zip(self.arrays, self.states, strict=True)
         return tuple(ir.Load(a, (place,), s.type) for a, s in own)
 
     def _by_halves(self, n: int) -> list[Stmt]:
         """Join the running values of a number, as vectors."""
-        state, join = self.reduction.states[n], self.reduction.joins[n]
-        assert isinstance(join, Plain)
-        exact = join.joined(state.var, state.var)
-        assert isinstance(exact, Op)
-        name = _EXACT.get(exact.op, exact.op) if state.type.kind in "fc" else exact.op
+        state, name = self.states[n], self.operations[n]
+        name = _EXACT.get(name, name) if state.type.kind in "fc" else name
         lanes = self.count
         every = Vector(state.type.name, lanes=lanes)
         own = Var(f"{state.name}_of{lanes}", every)
@@ -130,6 +132,20 @@ class Running:
             out.append(Assign(own.name, value))
         ends = tuple(Op("lane", (own, integer(k)), state.type) for k in range(2))
         return [*out, Assign(f"{state.name}_total", Op(name, ends, state.type))]
+
+
+def running_values(reduction: Reduction) -> Running:
+    """The running values of a launch's reduction, whose number depends on their size alone."""
+    states = reduction.states
+    size = sum(s.type.bits for s in states) // 8
+    count = _FEWEST
+    while count < _MOST and 2 * count * size <= _BYTES:
+        count *= 2
+    operations: tuple[str, ...] = ()
+    plain = [j for j in reduction.joins if isinstance(j, Plain) and j.type.name != "float16"]
+    if len(plain) == len(reduction.joins):
+        operations = tuple(j.operation for j in plain)
+    return Running(states, count, is_ordered(reduction), reduction.merge, operations)
 
 
 def lanes_from(first: Expr, lanes: int) -> Expr:

@@ -13,7 +13,7 @@ from execspace.base.dataclass import dataclass
 from execspace.base.flags import MOST_LANES
 
 from .. import ir
-from ..reductions.running import Running, is_ordered
+from ..reductions.running import Running
 from .cost import Costs
 from .form import LaneForm, lane_form, program_of
 from .varying import Findings, NotVectorised, Program, scalar_types
@@ -78,12 +78,12 @@ def chosen(
         isinstance(e, ir.Var) and e.name == index for e in ir.walk_expressions(functions[-1].body)
     ):
         return Choice(None, "all its calls do the same")
-    ordered = running is not None and is_ordered(running.reduction)
+    ordered = running is not None and running.ordered
     if not asked and not ordered and not _has_control(functions):
         return Choice(None, "")
     most, states = MOST_LANES, 0
     if running is not None:
-        most, states = running.count, len(running.reduction.states)
+        most, states = running.count, len(running.states)
         asked = min(asked, most)
     bits, gathers = register_bits(features), "avx512vl" in features
     contract = fma and not features.isdisjoint(("fma", "neon"))

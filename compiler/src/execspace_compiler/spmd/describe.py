@@ -12,13 +12,15 @@ from .form import LaneForm
 from .webs import MARK
 
 
-def describe_lanes(choice: Choice, fastest: int) -> tuple[str, ...]:
-    """Lines on how a kernel runs; of one that does not run in lanes why not."""
+def describe_lanes(choice: Choice, fastest: int, what: str = "calls") -> tuple[str, ...]:
+    """Lines on how a kernel runs, or the iterations of a nested range; of what does not run in
+    lanes why not."""
     if choice.form is None:
         return (f"not in lanes: {choice.why}",) if choice.why else ()
     form, found, body = choice.form, choice.form.findings, choice.form.kernel
     index = body.parameters[fastest].name
-    lines = [f"{form.lanes} calls at a time, of neighbouring {index}, in lanes: {choice.why}"]
+    of = "" if index.startswith("_") else f", of neighbouring {index},"
+    lines = [f"{form.lanes} {what} at a time{of} in lanes: {choice.why}"]
     named = [n for n in body.locals if not n.startswith("_")]
     used = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, ir.Var)}
     variables = [n for n in named if isinstance(body.locals[n], Scalar) and n in used]

@@ -19,6 +19,7 @@ from ..typing.values import TEAM_PARTS
 from .failures import reported_at_the_end, without_failed_members
 from .host_limits import HOST_TEAMS
 from .interleaving import Members
+from .ranges import Ranges
 from .scratch import Layout, scratch_layout, scratch_sizes
 from .scratch_sizes import Sizes
 from .single_thread import POOL, SingleThread
@@ -59,8 +60,9 @@ class HostTeam:
         return POOL, _with_bound(nbytes, self.league)
 
 
-def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
-    """The kernel for teams of `size` threads of `lanes` lanes, each on one thread of the host.
+def host_team(lowered: Lowered, size: int, lanes: int, ranges: Ranges | None = None) -> HostTeam:
+    """The kernel for teams of `size` threads of `lanes` lanes, each on one thread of the host;
+    `ranges` writes the loops of nested ranges.
 
     Raises
     ------
@@ -75,22 +77,25 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
     arguments = (league, *body.parameters[lowered.leading :])
     layout = scratch_layout(body, arguments, integer(size))
     member = body.parameters[rank].name
+    ranges = ranges or Ranges()
+    ranges.begin(body)
     if size == 1:
         body = _with_constant(body, member, 0)
-        statements, locals_ = SingleThread(layout).block(body.body), dict(body.locals)
+        statements, locals_ = SingleThread(layout, ranges).block(body.body), dict(body.locals)
     else:
         functions = lowered.functions[:-1]
-        members = Members(body, functions, member, size, lanes, layout)
+        members = Members(body, functions, member, size, lanes, layout, ranges)
         statements, locals_ = members.run()
         layout = members.layout
     head = body.parameters[: len(TEAM_PARTS)]
     own = (head[0], head[1], *((POOL,) if layout else ()))
     parameters = (*own, *body.parameters[len(TEAM_PARTS) :])
+    locals_ |= ranges.locals
     locals_ |= {n: INT64 for n in _counters(statements) if n not in locals_}
     body = replace(body, parameters=parameters, body=statements, locals=locals_)
     leading = lowered.leading - len(TEAM_PARTS) + len(own)
     body = reported_at_the_end(body)
-    functions = tuple(map(_in_plain_memory, (*lowered.functions[:-1], body)))
+    functions = tuple(map(_in_plain_memory, (*lowered.functions[:-1], *ranges.functions, body)))
     return HostTeam(replace(lowered, functions=functions, leading=leading), layout, league.name)
 
 

@@ -16,6 +16,7 @@ from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
 from .checks import THREADS, Divergence
 from .inlining import regions, single_exit
+from .ranges import Ranges
 from .scratch import ALIGNMENT, Layout
 from .single_thread import POOL, alone, joined
 
@@ -33,7 +34,9 @@ class Members:
         size: int,
         lanes: int,
         layout: Layout,
+        ranges: Ranges,
     ) -> None:
+        self.ranges = ranges
         self.source, self.member, self.size, self.lanes = body, member, size, lanes
         self.functions = functions
         self.layout = layout
@@ -211,7 +214,7 @@ class Members:
             if isinstance(s, ir.Split) and s.level != "vector":
                 out += self.share(s)
                 continue
-            found = alone(s, self.alone)
+            found = alone(s, self.alone, self.ranges)
             if found is None:
                 found = [ir.with_bodies(s, tuple(map(self.alone, ir.bodies(s))))]
             out += found
@@ -225,11 +228,11 @@ class Members:
         lanes = self.lanes if s.level == "team" else 1
         step = integer(self.size * lanes)
         if lanes == 1:
-            return [For(count.name, _M, total, step, inner, loc=s.loc)]
+            return self.ranges.loop(s, (), count.name, _M, total, step, inner)
         block = self.counter()
+        blocks = (block.name, op("mul", _M, integer(lanes)), total, step)
         last = op("min", op("add", block, integer(lanes)), total)
-        lane = For(count.name, block, last, integer(1), inner, loc=s.loc)
-        return [For(block.name, op("mul", _M, integer(lanes)), total, step, (lane,), loc=s.loc)]
+        return self.ranges.loop(s, [blocks], count.name, block, last, integer(1), inner)
 
     def counter(self) -> Var:
         """A new loop variable."""

@@ -7,16 +7,10 @@ from collections.abc import Callable
 from .. import ir
 from ..ir import Assign, Expr, For, Stmt, Var, integer
 from ..ir.types import Pointer, Scalar
+from .ranges import Ranges
 from .scratch import Layout
 
 POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a thread runs
-
-
-def plain_loops(s: ir.Split, body: tuple[Stmt, ...]) -> Stmt:
-    """A nested range that a single member runs."""
-    for name, start, stop in reversed(list(zip(s.names, s.starts, s.stops, strict=True))):
-        body = (For(name, start, stop, integer(1), body, loc=s.loc, nested=True),)
-    return body[0]
 
 
 def joined(states: tuple[Var, ...], a: tuple[Expr, ...], b: tuple[Expr, ...], merge: str) -> Stmt:
@@ -29,13 +23,18 @@ def joined(states: tuple[Var, ...], a: tuple[Expr, ...], b: tuple[Expr, ...], me
     return ir.Unpack(tuple(v.name for v in states), call)
 
 
-def alone(s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> list[Stmt] | None:
+def alone(
+    s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], ranges: Ranges
+) -> list[Stmt] | None:
     """A team statement lowered for a single member; None for other statements."""
     match s:
         case ir.Barrier() | ir.Combine() | ir.Broadcast():
             return []
         case ir.Split():
-            return [plain_loops(s, block(s.body))]
+            *outer, (name, first, last) = zip(s.names, s.starts, s.stops, strict=True)
+            one = integer(1)
+            loops = [(*o, one) for o in outer]
+            return ranges.loop(s, loops, name, first, last, one, block(s.body))
         case ir.Prefix():
             pairs = zip(s.totals, s.states, strict=True)
             kept: list[Stmt] = [Assign(t.name, v) for t, v in pairs]
@@ -50,8 +49,8 @@ def alone(s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> lis
 class SingleThread:
     """Lowers the statements of a team of one thread."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, ranges: Ranges) -> None:
+        self.layout, self.ranges = layout, ranges
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
@@ -61,7 +60,7 @@ class SingleThread:
                 offset = self.layout.offset(s.view.name)
                 out.append(ir.Carve(place.statement.view, place.shape, POOL, offset, s.loc))
                 continue
-            found = alone(s, self.block)
+            found = alone(s, self.block, self.ranges)
             if found is None:
                 bodies = tuple(map(self.block, ir.bodies(s)))
                 found = [ir.with_bodies(s, bodies)]

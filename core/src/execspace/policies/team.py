@@ -61,8 +61,8 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         Threads of a team. "auto": the space chooses by what the kernel does.
     vector_length : int or "auto"
         Lanes of a thread, a power of two. Devices split ranges over them, such as
-        ThreadVectorRange. On hosts the number changes nothing but names how many lanes you think
-        of: there compilers make vector instructions of loops over a ThreadVectorRange themselves.
+        ThreadVectorRange. On hosts a thread joins so many numbers at once, at most 8, in the lanes
+        of vectors.
     chunk_size : int or "auto"
         So many teams are put onto one unit: into one block of threads of a device; on hosts a
         thread is handed so many together.

@@ -15,6 +15,8 @@ from .memory import ViewParts, Write
 from .spelling import Value, constant, parts, stored, type_of
 from .vectors import constants, splat
 
+_FOUR = 4  # lanes of an instruction that gathers
+
 
 @dataclass
 class _Place:
@@ -28,11 +30,14 @@ class _Place:
         Distance of lanes: a constant, or a value.
     each : str
         Further offsets of lanes, a vector; empty without.
+    narrow : tuple of str and Vector, optional
+        Numbers, and their type, that are `each` once they have been made wider.
     """
 
     base: str = ""
     step: int | str = 0
     each: str = ""
+    narrow: tuple[str, Vector] | None = None
 
 
 def load(e: Emitter, write: Write, view: ViewParts, x: ir.Load) -> Value:
@@ -83,6 +88,7 @@ class _Address:
     """Bytes: of the first lane, from lane to lane, and further ones of each lane.
 
     `known`: lanes next to each other at an address that is right for all lanes, on or off.
+    `narrow`: as in `_Place`, and by what they are multiplied, if that is all of a further offset.
     """
 
     pointer: str
@@ -90,6 +96,7 @@ class _Address:
     each: str
     aligned: bool
     known: bool = False
+    narrow: tuple[str, Vector, int] | None = None
 
 
 def _parts(
@@ -130,7 +137,10 @@ def _parts(
                 step = e.op(f"add i64 {_times(e, step, t.lanes)}, {width}")
         at = e.op(f"getelementptr i8, ptr {pointer}, i64 {base}")
         aligned = not isinstance(ty.element, Record) or ty.lanes > 1
-        out.append((kind, _Address(at, step, each, aligned, known)))
+        narrow = None
+        if place.narrow is not None and ty.lanes == 1 and not vector_byte and step == 0:
+            narrow = (*place.narrow, size)
+        out.append((kind, _Address(at, step, each, aligned, known, narrow)))
     return out
 
 
@@ -156,6 +166,12 @@ def _place(e: Emitter, write: Write, view: ViewParts, s: ir.Load | ir.Store) -> 
             each = write(index)
             assert isinstance(each, str)
             lanes = index.type.lanes
+            if len(s.indices) == 1 and known == 1:
+                inner = index.args[0] if isinstance(index, ir.Op) and index.op == "cast" else index
+                if isinstance(inner.type, Vector) and inner.type.kind in "iu":
+                    narrow = write(inner)
+                    assert isinstance(narrow, str)
+                    found.narrow = narrow, inner.type
             if known is None:
                 by = splat(e, stride, INT64, Vector("int64", lanes=lanes))
                 each = e.op(f"mul {_word(lanes)} {each}, {by}")
@@ -204,6 +220,7 @@ class _Memory:
     def __init__(self, e: Emitter, t: Vector, at: _Address, mask: str, scope: str) -> None:
         self.e, self.t, self.at, self.mask, self.scope = e, t, at, mask, scope
         self.kind, self.bits = _stored(t), f"<{t.lanes} x i1>"
+        self.everyone = mask == constant(True, Vector("bool", lanes=t.lanes))
         self.width = t.itemsize  # of one number
         self.align = t.itemsize if at.aligned else 1
         self.features = e.module.targeted.features
@@ -218,6 +235,9 @@ class _Memory:
             return e.op(f"load {self.kind}, ptr {self.at.pointer}, align {self.align}")
         if not self.contiguous:
             return self.gather()
+        if self.everyone:
+            at = f"{self.at.pointer}, align {self.align}{self.scope}"
+            return e.op(f"load {self.kind}, ptr {at}")
         if self._has_masks(stores=False):
             suffix = _suffix(self.t)
             function = e.module.declare(
@@ -250,6 +270,10 @@ class _Memory:
             return
         if not self.contiguous:
             self.scatter(v)
+            return
+        if self.everyone:
+            at = f"{self.at.pointer}, align {self.align}{self.scope}"
+            e.do(f"store {self.kind} {v}, ptr {at}")
             return
         if self._has_masks(stores=True):
             function = e.module.declare(
@@ -284,8 +308,8 @@ class _Memory:
         """Whether there are instructions that access the elements of lanes under a mask."""
         return {"avx512f", "avx512vl"} <= self.features and self.width in (4, 8)
 
-    def addresses(self) -> str:
-        """Addresses of all lanes, on or off."""
+    def offsets(self) -> str:
+        """Bytes from the pointer to the numbers of all lanes, on or off."""
         e, lanes = self.e, self.t.lanes
         word = _word(lanes)
         offsets = self.at.each
@@ -297,9 +321,12 @@ class _Memory:
                 numbers = constants(range(lanes), t)
                 along = e.op(f"mul {word} {splat(e, self.at.step, INT64, t)}, {numbers}")
             offsets = e.op(f"add {word} {offsets}, {along}") if offsets else along
-        if not offsets:
-            offsets = constant(0, t)
-        return e.op(f"getelementptr i8, ptr {self.at.pointer}, {word} {offsets}")
+        return offsets or constant(0, t)
+
+    def addresses(self) -> str:
+        """Addresses of all lanes, on or off."""
+        word = _word(self.t.lanes)
+        return self.e.op(f"getelementptr i8, ptr {self.at.pointer}, {word} {self.offsets()}")
 
     def pointers(self) -> str:
         """Addresses of all lanes; of those that are off, one of their own."""
@@ -327,10 +354,71 @@ class _Memory:
             given = f"<{lanes} x ptr> {self.addresses()}, i32 {self.align}"
             rest = f"{self.bits} {self.mask}, {self.kind} zeroinitializer"
             return e.op(f"call {self.kind} {function}({given}, {rest}){self.scope}")
+        if "avx2" in self.features and self.width in (4, 8) and self.t.lanes >= _FOUR:
+            if self.at.narrow is None:
+                return self.gather_fours()
+            whole, some, after = (e.label(w) for w in ("whole", "some", "gathered"))
+            e.branch(self._all(), whole, some)
+            e.start(whole)
+            a = self.gather_whole(*self.at.narrow)
+            e.jump(after)
+            e.start(some)
+            b = self.gather_fours()
+            e.jump(after)
+            e.start(after)
+            return e.phi(self.kind, (a, whole), (b, some))
         for k, p in enumerate(self._each()):
             v = e.op(f"load {one}, ptr {p}, align {self.align}")
             found = e.op(f"insertelement {self.kind} {found}, {one} {v}, i32 {k}")
         return found
+
+    def gather_whole(self, numbers: str, t: Vector, size: int) -> str:
+        """The elements of lanes that are all on, by loads: where subscripts are in memory, too,
+        those need not become a vector."""
+        e, one, found = self.e, stored(self.t.lane), "poison"
+        for k in range(self.t.lanes):
+            n = e.op(f"extractelement {type_of(t)} {numbers}, i32 {k}")
+            if t.bits < 64:
+                n = e.op(f"{'sext' if t.kind == 'i' else 'zext'} {type_of(t.lane)} {n} to i64")
+            p = e.op(f"getelementptr [{size} x i8], ptr {self.at.pointer}, i64 {n}")
+            v = e.op(f"load {one}, ptr {p}, align {self.align}{self.scope}")
+            found = e.op(f"insertelement {self.kind} {found}, {one} {v}, i32 {k}")
+        return found
+
+    def gather_fours(self) -> str:
+        """As `gather`, by instructions for four lanes each."""
+        e, lanes = self.e, self.t.lanes
+        letter = {True: ("ps", "pd"), False: ("d", "q")}[self.t.is_float][self.width // 8]
+        one = stored(self.t.lane)
+        kind, mask = f"<4 x {one}>", f"<4 x i{8 * self.width}>"
+        function = e.module.declare(
+            f"llvm.x86.avx2.gather.q.{letter}.256",
+            kind,
+            f"{kind}, ptr, <4 x i64>, {kind}, i8 immarg",
+        )
+        offsets = self.offsets()
+        found = []
+        for first in range(0, lanes, _FOUR):
+            which = ", ".join(f"i32 {first + k}" for k in range(_FOUR))
+            at, on = offsets, self.mask
+            if lanes > _FOUR:
+                at, on = (
+                    e.op(f"shufflevector {t} {v}, {t} poison, <4 x i32> <{which}>")
+                    for t, v in ((_word(lanes), offsets), (self.bits, self.mask))
+                )
+            wide = e.op(f"sext <4 x i1> {on} to {mask}")
+            signs = e.op(f"bitcast {mask} {wide} to {kind}") if self.t.is_float else wide
+            given = f"{kind} zeroinitializer, ptr {self.at.pointer}, <4 x i64> {at}"
+            found.append(e.op(f"call {kind} {function}({given}, {kind} {signs}, i8 1){self.scope}"))
+        while len(found) > 1:
+            n = _FOUR * (lanes // _FOUR // len(found))
+            every = ", ".join(f"i32 {k}" for k in range(2 * n))
+            t = f"<{n} x {one}>"
+            found = [
+                e.op(f"shufflevector {t} {a}, {t} {b}, <{2 * n} x i32> <{every}>")
+                for a, b in zip(found[::2], found[1::2], strict=True)
+            ]
+        return found[0]
 
     def scatter(self, v: str) -> None:
         e, one = self.e, stored(self.t.lane)

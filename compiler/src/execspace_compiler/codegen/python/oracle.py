@@ -13,6 +13,7 @@ import math
 from ... import ir
 from ...ir import STATUS
 from ...ir.types import Record, Scalar, ViewTy
+from ...teams.ranges import Ranges
 from ...teams.single_thread import alone
 from ..lines import Line
 from .atomics import atomic_lines
@@ -296,7 +297,9 @@ class TeamPrinter(OraclePrinter):
     def of_team(self, s: ir.TeamStmt, depth: int) -> list[str]:
         """Lines of a team statement."""
         if isinstance(s, ir.Split | ir.Combine | ir.ScanRange) and s.level == "vector":
-            plain = alone(s, lambda body: body)  # a thread runs the iterations of its lanes
+            plain = alone(
+                s, lambda body: body, Ranges()
+            )  # a thread runs the iterations of its lanes
             assert plain is not None
             return self.block(tuple(plain), depth) if plain else []
         pad = "    " * depth

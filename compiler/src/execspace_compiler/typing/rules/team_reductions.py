@@ -20,6 +20,7 @@ from ...ir.structures import strong
 from ...ir.types import BOOL, INDEX, Scalar, TupleTy, Type
 from ...reductions.building import ReductionBuilder
 from ...reductions.reduction import Reduction
+from ...reductions.running import joins_in_turn, running_values
 from ..context import CALLS, METHODS, Call, Context
 from ..scan_prefix import with_settled_prefix
 from ..value_queries import refuse_vectors
@@ -188,9 +189,13 @@ def _nested_launch(
     cx.out += [*reduction.reset(), split]
     states = tuple(s.var for s in reduction.states)
     merge = _merge_function(cx, reduction)
-    cx.out.append(
-        ir.Combine(items.level, states, merge, loc, reduction.operation, reduction.is_symmetric)
-    )
+    together = None
+    if not joins_in_turn(reduction):
+        found = running_values(reduction)
+        identity = tuple(s.identity for s in found.states)
+        together = ir.Together(identity, found.ordered, found.operations)
+    operation, symmetric = reduction.operation, reduction.is_symmetric
+    cx.out.append(ir.Combine(items.level, states, merge, loc, operation, symmetric, together))
     return _finished(cx, reduction)
 
 
