@@ -13,6 +13,7 @@ from ..codegen.llvm.printer import outside_symbol
 from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
+from ..passes.scan_parts import scan_parts
 from ..reductions.results import check_out
 from ..reductions.running import joining_kernel, joins_in_turn, running_values
 from ..spmd.choice import Choice, chosen
@@ -39,7 +40,10 @@ def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
         running = None
         functions = (*lowered.functions[:-1], body)
         if last and lowered.spec.pattern == "scan":
-            found.append(Choice(None, "scans do not run in lanes"))
+            from ..mapping.scan_lanes import scan_choice  # loaded by scans
+
+            parts, called, fma = scan_parts(lowered), lowered.functions[:-1], _contracts(lowered)
+            found.append(scan_choice(parts, called, fastest, asked, features, fma))
             continue
         if last and lowered.reduction is not None:
             if lowered.reduction.array is not None:

@@ -15,6 +15,7 @@ from ..codegen.llvm.printer import LlvmPrinter
 from ..codegen.llvm.vector_math import NO_VECTORS, VectorMath
 from ..mapping.loops import Calls, chunk_function
 from ..mapping.strips import chunk_in_strips, has_strips, joined_function, walk_function
+from ..passes.scan_parts import contribution
 from ..passes.thresholds import with_thresholds
 from ..reductions.partials import finish_function, last_function, prefix_function, seed_function
 from ..reductions.running import is_ordered, joins_in_turn, running_values
@@ -72,14 +73,14 @@ def launch_module(
     calls = Calls(walked.body, lowered.leading, policy, order, reduction, lanes=form)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
-    functions += [f for form in lanes if form for f in (*form.helpers, form.body)]
+    functions += [f for form in lanes if form for f in form.functions]
     last = replace(calls, final=True if scan else None)
     if lowered.parts or (not scan and has_strips(calls)):
         functions += _in_strips(lowered, calls, lanes, prechecks, masked)
     else:
         functions.append(chunk_function(last, "_chunk", pool, prechecks, masked))
     if reduction is not None and scan:
-        functions.append(chunk_function(replace(calls, final=False), "_totals", pool))
+        functions += _totals(lowered, calls, pool)
         functions.append(seed_function(reduction, "_seed"))
         functions.append(prefix_function(reduction, "_prefixes"))
         functions.append(last_function(reduction, "_finish"))
@@ -95,6 +96,23 @@ def launch_module(
     text = "\n".join([head, "", *printer.text.lines(), "", *functions_, *entry]) + "\n"
     libraries = tuple(v.name for v in target.libraries) if printer.text.kept else ()
     return Source(text, tuple(printer.text.linked), libraries)
+
+
+def _totals(
+    lowered: Lowered, calls: Calls, pool: tuple[ir.Var, ir.Expr] | None
+) -> list[ir.Function]:
+    """The function of a scan's part that finds its total, and those that it calls."""
+    if lowered.spec.policy.kind == "team":
+        return [chunk_function(replace(calls, final=False), "_totals", pool)]
+    body = contribution(lowered)
+    own = replace(calls, body=body, leading=lowered.spec.policy.rank, lanes=None)
+    assert calls.reduction is not None
+    in_turn = joins_in_turn(calls.reduction)
+    running = None
+    if is_ordered(calls.reduction) and not in_turn:
+        running = running_values(calls.reduction)
+    joined = joined_function(replace(own, running=running, in_turn=in_turn), "_joined_totals")
+    return [body, joined, chunk_in_strips(own, "_totals", (), joined)]
 
 
 def _in_strips(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import ir
 from ..ir import Assign, Expr, For, If, Op, Stmt, Var, integer, op, var
@@ -45,7 +45,8 @@ def loop_in_lanes(
     elif isinstance(joins, Reduction):
 
         def call(mask: Expr) -> list[Stmt]:
-            return _in_turn(locals_, joins, form, passed, mask, op("sub", var(end), var(index)))
+            left = op("sub", var(end), var(index))
+            return in_turn(locals_, joins, form, passed, mask, left)[0]
 
     elif joins.count == form.lanes:  # they stay in registers
         loads, after = _held(joins, form.lanes, integer(0))
@@ -60,7 +61,7 @@ def loop_in_lanes(
         def call(mask: Expr) -> list[Stmt]:
             return [*loads, *_joined(locals_, joins, form, passed, mask), *stores]
 
-    walk += _vectors(locals_, d, form, call)
+    walk += vectors(locals_, d, form, call)
     # A range may be empty, and its end before its begin.
     return If(Op("lt", (first, last), BOOL), (*walk, *after))
 
@@ -86,7 +87,7 @@ def whole_vectors(
     return [*loads, loop, *stores]
 
 
-def _vectors(
+def vectors(
     locals_: dict[str, Scalar | ViewTy], d: int | str, form: LaneForm, call: _Call
 ) -> list[Stmt]:
     """The loop over vectors of indices, from `_begin` to `_end`."""
@@ -144,15 +145,17 @@ def _joined(
     return [assigned(tuple(n for n, _ in got), value), *kept]
 
 
-def _in_turn(
+def in_turn(
     locals_: dict[str, Scalar | ViewTy],
     reduction: Reduction,
     form: LaneForm,
     passed: tuple[Expr, ...],
     mask: Expr,
     left: Expr,
-) -> list[Stmt]:
-    """Calls whose contributions are joined to the state one after the other; `left`: of the row."""
+    before: Sequence[Stmt] = (),
+) -> tuple[list[Stmt], tuple[Expr, ...]]:
+    """Calls whose contributions are joined to the state one after the other, each after `before`;
+    and all that they return. `left`: of the row."""
     kinds = flat_scalars(form.body.result)
     got = [(f"_got{n}", t) for n, t in enumerate(kinds)]
     k = var("_lane")
@@ -160,7 +163,9 @@ def _in_turn(
     value = ir.Call(form.body.name, (*passed, mask), kinds[0])
     called = assigned(tuple(n for n, _ in got), value)
     out: list[Stmt] = []
-    for n, ((name, t), step) in enumerate(zip(got, form.findings.results, strict=True)):
+    joined = len(reduction.contributions)
+    results = zip(got[:joined], form.findings.results[:joined], strict=True)
+    for n, ((name, t), step) in enumerate(results):
         own: Expr = Var(name, t)
         if isinstance(t, Vector):
             own = Op("lane", (own, k), t.lane)
@@ -169,5 +174,6 @@ def _in_turn(
             own = Op("add", (own, along if t == INT64 else Op("cast", (along,), t)), t)
         out.append(Assign(f"{reduction.names}_v{n}", own))
     count = op("min", ir.Const(form.lanes, INT64), left)
-    turn = (*out, *in_order(reduction.join_contributions()))
-    return [called, For("_lane", integer(0), count, integer(1), turn)]
+    turn = (*before, *out, *in_order(reduction.join_contributions()))
+    walk = For("_lane", integer(0), count, integer(1), turn)
+    return [called, walk], tuple(Var(name, t) for name, t in got)

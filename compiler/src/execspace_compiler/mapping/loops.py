@@ -218,9 +218,14 @@ class Chunk:
         d = self.order[-1]
         return self.calls.running.joined(self.calls.running.place(f"_i{d}", f"_begin{d}"), joins)
 
+    @property
+    def indices(self) -> list[str]:
+        """Names of the current indices."""
+        return [f"_i{d}" for d in range(self.policy.rank)]
+
     def passed(self, more: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """Arguments of the body, for the current indices."""
-        leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
+        leading: list[Expr] = [*map(var, self.indices)]
         if self.policy.kind == "team":
             leading += [var("_hi0"), *self.calls.pools]
         if self.reduction is not None and self.reduction.array is not None:
@@ -260,9 +265,14 @@ class Chunk:
         if innermost and self.calls.lanes is not None:
             from .lanes import loop_in_lanes  # loaded by kernels in lanes
 
-            joins = self.calls.running or self.reduction
-            passed = self.passed()
-            return loop_in_lanes(self.locals, passed, d, first, last, self.calls.lanes, joins)
+            form, joins = self.calls.lanes, self.calls.running or self.reduction
+            if form.after is not None:
+                from .scan_lanes import scan_in_lanes
+
+                assert self.reduction is not None
+                given = (*map(var, self.indices), *(Var(p.name, p.type) for p in self.arguments))
+                return scan_in_lanes(self.locals, given, d, first, last, form, self.reduction)
+            return loop_in_lanes(self.locals, self.passed(), d, first, last, form, joins)
         if innermost and self.masked is not None:
             from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert
 

@@ -89,7 +89,7 @@ class LaneRanges(Ranges):
         begin, whole, end, index = (f"{n}{label}" for n in ("_begin", "_whole", "_end", "_i"))
         self.locals[index] = INT64
         if form is not None:
-            self.functions += [*form.helpers, form.body]
+            self.functions += form.functions
         if running is None:
             assert form is not None
             inner = loop_in_lanes(self.locals, (var(index), *given), label, first, last, form)

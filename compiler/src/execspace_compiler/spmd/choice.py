@@ -16,6 +16,7 @@ from .. import ir
 from ..reductions.running import Running
 from .cost import Costs
 from .form import LaneForm, lane_form, program_of
+from .steps import Step
 from .varying import Findings, NotVectorised, Program, scalar_types
 
 _MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
@@ -51,6 +52,7 @@ def chosen(
     suffix: str = "__lanes",
     fma: bool = False,
     running: Running | None = None,
+    last: tuple[Step, ...] = (),
 ) -> Choice:
     """The form of a kernel for a processor.
 
@@ -70,6 +72,8 @@ def chosen(
         Products and sums may be one operation, if the processor has that.
     running : Running, optional
         Of a reduction, whose kernel is that of `joining_kernel`.
+    last : tuple of int or None
+        How the last parameters differ from lane to lane; others do not.
     """
     if asked == 1:
         return Choice(None, "one lane is asked for")
@@ -81,9 +85,9 @@ def chosen(
     ordered = running is not None and running.ordered
     if not asked and not ordered and not _has_control(functions):
         return Choice(None, "")
-    most, states = MOST_LANES, 0
+    most = MOST_LANES
     if running is not None:
-        most, states = running.count, len(running.states)
+        most, last = running.count, (None,) * len(running.states)
         asked = min(asked, most)
     bits, gathers = register_bits(features), "avx512vl" in features
     contract = fma and not features.isdisjoint(("fma", "neon"))
@@ -91,7 +95,7 @@ def chosen(
         program = program_of(functions)
 
         def form_of(lanes: int) -> LaneForm:
-            return lane_form(program, fastest, lanes, suffix, contract, states)
+            return lane_form(program, fastest, lanes, suffix, contract, last)
 
         form, little = form_of(asked or _MODEL), False
         told = f"{asked} lanes are asked for"

@@ -28,7 +28,7 @@ def describe_lanes(choice: Choice, fastest: int, what: str = "calls") -> tuple[s
     same -= {_in_source(n) for n in variables if found.steps.get(n) is None}
     if same:
         lines.append(f"the same in all lanes, or a step apart: {', '.join(sorted(same))}")
-    contiguous, strided, scattered = _accesses((*form.helpers, form.body))
+    contiguous, strided, scattered = _accesses(form.functions)
     for what, views in (
         ("neighbours in memory", contiguous),
         ("in steps", strided),
@@ -98,7 +98,7 @@ def _parted(body: ir.Function, diverging: frozenset[int]) -> list[str]:
 def _turns(form: LaneForm) -> str:
     """What one lane does after another."""
     found: dict[str, None] = {}
-    for f in (*form.helpers, form.body):
+    for f in form.functions:
         for s in ir.walk_statements(f.body):
             if isinstance(s, ir.While) and isinstance(s.test, ir.Op) and s.test.op == "any":
                 for t in s.body:

@@ -96,6 +96,8 @@ class LaneForm:
         What is the same in all lanes of that, and what is not.
     accesses : bool
         Much of what it does is to access Views.
+    after : LaneForm, optional
+        Of a scan: the form of what is done with prefixes.
     """
 
     lanes: int
@@ -104,6 +106,12 @@ class LaneForm:
     kernel: ir.Function
     findings: Findings
     accesses: bool = True
+    after: LaneForm | None = None
+
+    @property
+    def functions(self) -> tuple[ir.Function, ...]:
+        """All that it is made of, callees first."""
+        return (*self.helpers, self.body, *(self.after.functions if self.after else ()))
 
 
 def program_of(functions: Sequence[ir.Function]) -> Program:
@@ -125,7 +133,7 @@ def lane_form(
     lanes: int,
     suffix: str = "__lanes",
     contract: bool = False,
-    states: int = 0,
+    last: tuple[Step, ...] = (),
 ) -> LaneForm:
     """The form of a kernel for vectors; the parameter number `fastest` differs between lanes.
 
@@ -139,8 +147,8 @@ def lane_form(
         Of the names of forms, in front of a number.
     contract : bool
         Products and sums become one operation.
-    states : int
-        How many of the last parameters are numbers of each lane.
+    last : tuple of int or None
+        How the last parameters differ from lane to lane; others do not.
 
     Raises
     ------
@@ -150,9 +158,7 @@ def lane_form(
     forms = Forms(program, lanes, suffix, lambda *given: _Function(*given).function())
     kernel = program.kernel
     count = len(kernel.parameters)
-    steps = tuple(
-        1 if n == fastest else None if n >= count - states else 0 for n in range(count)
-    )  # fmt: skip
+    steps = (*(1 if n == fastest else 0 for n in range(count - len(last))), *last)
     forms.of(kernel.name, steps)
     *others, form = map(contracted, forms.written) if contract else forms.written
     return LaneForm(lanes, form, tuple(others), kernel, program.findings(kernel.name, steps))

@@ -1,0 +1,89 @@
+"""Scans over a range on hosts in lanes of vectors.
+
+Contributions of neighbouring indices are computed at once, their prefixes one after the other, and
+then what the kernel does with these at once again. So prefixes are those of a plain loop, to the
+bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .. import ir
+from ..ir import Assign, Expr, Stmt, Var, integer, op, var
+from ..ir.types import Scalar, Vector, ViewTy
+from ..passes.scan_parts import ScanParts
+from ..reductions.reduction import Reduction
+from ..reductions.running import lanes_from
+from ..spmd.choice import Choice, chosen
+from ..spmd.form import LaneForm, lane_form, program_of
+from ..spmd.varying import NotVectorised
+from .lanes import in_turn, vectors
+
+
+def scan_choice(
+    parts: ScanParts, called: Sequence[ir.Function], fastest: int, asked: int,
+    features: frozenset[str], fma: bool,
+) -> Choice:  # fmt: skip
+    """How a scan runs: in lanes if that is worth it for one of its parts.
+
+    `called`: functions that they call. Other parameters as those of `chosen`.
+    """
+    first, last = (*called, parts.contribution), (*called, parts.rest)
+    own, behind = "__own", "__rest"
+    given = len(parts.rest.parameters) - len(parts.contribution.parameters)
+    choice = chosen(first, fastest, asked, features, own, fma)
+    form = choice.form
+    contract = fma and not features.isdisjoint(("fma", "neon"))
+    try:
+        if form is None:
+            varies = (None,) * given
+            choice = chosen(last, fastest, asked, features, behind, fma, last=varies)
+            if choice.form is None:
+                return choice
+            form = lane_form(program_of(first), fastest, choice.form.lanes, own, contract)
+        results = form.findings.results
+        live = results[len(results) - len(parts.live) :]
+        steps = (*live, *((None,) * (given - len(live))))
+        after = lane_form(program_of(last), fastest, form.lanes, behind, contract, steps)
+    except NotVectorised as reason:
+        return Choice(None, str(reason))
+    return Choice(replace(form, after=after), choice.why)
+
+
+def scan_in_lanes(
+    locals_: dict[str, Scalar | ViewTy],
+    passed: tuple[Expr, ...],
+    d: int,
+    first: Expr,
+    last: Expr,
+    form: LaneForm,
+    reduction: Reduction,
+) -> Stmt:
+    """A loop over `first <= i < last`; `passed`: indices and arguments."""
+    after = form.after
+    assert after is not None
+    begin, end, index = f"_begin{d}", f"_end{d}", f"_i{d}"
+    locals_ |= {n: ir.types.INT64 for n in (begin, end)}
+    prefix = reduction.prefix()
+    arrays, types = [], []
+    for n, e in enumerate(prefix):
+        assert isinstance(e.type, Scalar)
+        t = e.type.strong
+        arrays.append(Var(f"_prefixes{n}", ViewTy(t, 1, "right", 0, False, (form.lanes,))))
+        types.append(Vector(t.name, lanes=form.lanes))
+    locals_ |= {a.name: a.type for a in arrays if isinstance(a.type, ViewTy)}
+    keep = [ir.Store(a, (var("_lane"),), e) for a, e in zip(arrays, prefix, strict=True)]
+    count = len(reduction.contributions)
+    whole = (lanes_from(integer(0), form.lanes),)
+
+    def call(mask: Expr) -> list[Stmt]:
+        left = op("sub", var(end), var(index))
+        joins, got = in_turn(locals_, reduction, form, passed, mask, left, keep)
+        given = [ir.Load(a, whole, t) for a, t in zip(arrays, types, strict=True)]
+        value = ir.Call(after.body.name, (*passed, *got[count:], *given, mask), ir.types.INT64)
+        return [*joins, ir.Evaluate(value)]
+
+    walk = [Assign(begin, first), Assign(end, last), *vectors(locals_, d, form, call)]
+    return ir.If(ir.Op("lt", (first, last), ir.types.BOOL), tuple(walk))
