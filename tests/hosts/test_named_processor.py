@@ -1,5 +1,7 @@
 """EXECSPACE_CPU: what LLVM would end the process at is refused with a message."""
 
+import platform
+
 import pytest
 
 from execspace.base.errors import ConfigError
@@ -37,8 +39,37 @@ def test_what_llvm_does_not_know(name, features, said):
         try_out(name, features)
 
 
-def test_what_llvm_knows():
-    try_out("generic", "")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names of other processors")
+@pytest.mark.parametrize(
+    ("name", "features", "found"),
+    [
+        ("x86-64", "", set()),
+        ("haswell", "", {"fma", "avx2"}),
+        ("haswell", "-fma", {"avx2"}),
+        ("znver4", "", {"fma", "avx2", "avx512f", "avx512vl", "avx512bw"}),
+        ("znver4", "-avx512bw", {"fma", "avx2", "avx512f", "avx512vl"}),
+    ],
+)
+def test_what_a_name_stands_for(name, features, found):
+    assert try_out(name, features) == found
+
+
+def test_lanes_are_those_of_the_processor_that_is_named(python):
+    printed = python(
+        """
+        import numpy as np
+        import execspace as es
+
+        def orbit(i, x):
+            while x[i] < 1e6:
+                x[i] = x[i] * x[i] + 1.5
+
+        told = es.explain(es.RangePolicy(100, space="serial"), orbit, np.ones(100)).vectorisation
+        print(told[0].partition(" ")[0])
+        """,
+        EXECSPACE_CPU="haswell" if platform.machine() == "x86_64" else "generic",
+    )
+    assert int(printed) >= (4 if platform.machine() == "x86_64" else 2)
 
 
 def test_a_launch_tells(python):

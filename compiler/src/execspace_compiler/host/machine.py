@@ -184,8 +184,11 @@ def vector_math() -> VectorMath:
     """Vector versions of mathematical functions for the processor."""
     from ..codegen.llvm.vector_math import VectorMath
 
-    features = processor().features.split(",")
-    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), _vector_libraries)
+    cpu = processor()
+    features = {f[1:] for f in cpu.features.split(",") if f.startswith("+")}
+    if config.get("CPU"):
+        features |= try_out(cpu.name, cpu.features)
+    return VectorMath(frozenset(features), _vector_libraries)
 
 
 def _vector_libraries() -> tuple[vector_functions.Library, ...]:
