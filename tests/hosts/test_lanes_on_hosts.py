@@ -80,14 +80,9 @@ def test_kernels_that_have_no_lanes_say_why():
     lines = es.explain(policy, lambda i, x: x[i] / 3.0, x, reducer=es.Sum()).vectorisation
     assert lines[0].startswith("32 calls at a time, of neighbouring i, in lanes")
 
-    def running_sum(i, before, final, x):
-        return x[i]
-
     def histogram_of(i, counts, x):
         counts[int(x[i])] += 1.0
 
-    lines = es.explain(policy, running_sum, x, pattern="scan").vectorisation
-    assert lines[-1] == "not in lanes: scans do not run in lanes"
     lines = es.explain(policy, histogram_of, x, reducer=es.Sum(shape=3)).vectorisation
     assert lines[-1] == "not in lanes: reductions to arrays do not run in lanes"
 

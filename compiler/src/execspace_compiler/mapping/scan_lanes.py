@@ -39,10 +39,11 @@ def scan_choice(
     try:
         if form is None:
             varies = (None,) * given
-            choice = chosen(last, fastest, asked, features, behind, fma, last=varies)
-            if choice.form is None:
+            other = chosen(last, fastest, asked, features, behind, fma, last=varies)
+            if other.form is None:
                 return choice
-            form = lane_form(program_of(first), fastest, choice.form.lanes, own, contract)
+            choice = other
+            form = lane_form(program_of(first), fastest, other.form.lanes, own, contract)
         results = form.findings.results
         live = results[len(results) - len(parts.live) :]
         steps = (*live, *((None,) * (given - len(live))))

@@ -6,7 +6,7 @@ lanes are those that compute in loops or branches of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from execspace.base.dataclass import dataclass
@@ -15,16 +15,16 @@ from execspace.base.flags import MOST_LANES
 from .. import ir
 from ..reductions.running import Running
 from .cost import Costs
-from .form import LaneForm, lane_form, program_of
+from .form import LaneForm, lane_form, program_of, steps_of
+from .latency import Waits
 from .steps import Step
 from .varying import Findings, NotVectorised, Program, scalar_types
 
-_MODEL = 4  # lanes of the form that tells how wide the numbers are that it computes with
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
 _WORTH_LITTLE = 0.4  # the same of a kernel that does little more than to join
 _LITTLE = 48  # expressions of such a kernel
-_DEEP = 1.5  # how much longer the longest chain of a loop takes than its operations, to be doubled
-_LATENCY = 4  # of an operation
+_DEEP = 1.5  # how much longer than its operations a loop waits, for there to be two vectors
+_LARGE = 500  # expressions of a kernel whose numbers do not fit into registers
 _MANY_ACCESSES = 0.2  # of all that a kernel does
 
 
@@ -97,22 +97,26 @@ def chosen(
         def form_of(lanes: int) -> LaneForm:
             return lane_form(program, fastest, lanes, suffix, contract, last)
 
-        form, little = form_of(asked or _MODEL), False
-        told = f"{asked} lanes are asked for"
-        if not asked:
-            lanes = max(2, bits // _width(form.kernel, form.findings))
-            little = ordered and _is_little(form.kernel)
+        little, told = False, f"{asked} lanes are asked for"
+        if asked:
+            form = form_of(asked)
+        else:
+            kernel = program.kernel
+            findings = program.findings(kernel.name, steps_of(kernel, fastest, last))
+            lanes = max(2, bits // _width(kernel, findings))
+            little = ordered and _is_little(kernel)
             lanes = most if little else min(lanes, most)
-            if lanes != _MODEL:
-                form = form_of(lanes)
-            scalar = Costs(program.functions, bits).of(form.kernel.name)
+            twice = 2 * lanes <= most and _waits(program.functions, kernel)
+            form = form_of(2 * lanes if twice else lanes)
+            scalar = Costs(program.functions, bits).of(kernel.name) * form.lanes
             vector = _cost(program, form, bits, gathers)
-            told = f"a call costs about {scalar:.0f} additions, and {vector:.0f} in {lanes} lanes"
-            if vector * (_WORTH_LITTLE if little else _WORTH) > scalar * lanes:
+            told = (
+                f"{form.lanes} calls cost about {scalar:.0f} additions, and {vector:.0f} in lanes"
+            )
+            if vector * (_WORTH_LITTLE if little else _WORTH) > scalar:
                 return Choice(None, told)
-            if 2 * lanes <= most and _has_deep_loops(program, form):
-                form = form_of(2 * lanes)
-                told += "; twice as many, since operations wait for each other"
+            if twice:
+                told += "; two vectors, since operations wait for each other"
         whole, rest = (_cost(program, form, bits, gathers, free) for free in (False, True))
         many = little or rest < (1 - _MANY_ACCESSES) * whole
         return Choice(replace(form, accesses=many), told)
@@ -162,42 +166,23 @@ def _functions(program: Program, form: LaneForm) -> dict[str, ir.Function]:
     return {**program.functions, **{f.name: f for f in (*form.helpers, form.body)}}
 
 
-def _has_deep_loops(program: Program, form: LaneForm) -> bool:
-    """Whether an innermost loop of a form waits for its own results more than it computes."""
-    costs = Costs(_functions(program, form), MOST_LANES * 64)
-    for f in (*form.helpers, form.body):
+def _waits(functions: Mapping[str, ir.Function], kernel: ir.Function) -> bool:
+    """Whether two vectors take hardly longer than one: loops wait for their own results, or there
+    is no loop, whose rounds processors would do beside each other."""
+    costs, waits, size, loops = Costs(functions, MOST_LANES * 64), Waits(functions), 0, 0
+    todo, seen = [kernel.name], set[str]()
+    while todo:
+        f = functions[todo.pop()]
+        calls = [e.function for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call)]
+        size += len(ir.walk_expressions(f.body))
+        todo += {*calls} - seen
+        seen |= {*calls}
         for s in ir.walk_statements(f.body):
             if isinstance(s, ir.For | ir.While) and not any(
                 isinstance(t, ir.For | ir.While) for t in ir.walk_statements(s.body)
             ):
+                loops += 1
                 work = costs.body(s.body) / 2
-                if _chain(s) * _LATENCY > _DEEP * work and work < 64:
+                if waits.of(s) > _DEEP * work and size <= _LARGE:
                     return True
-    return False
-
-
-def _chain(s: ir.For | ir.While) -> int:
-    """The most operations, one after the other, from a variable to its value in the next round."""
-    statements = ir.walk_statements(s.body)
-    carried, known = set[str](), set[str]()
-    for t in statements:
-        read = {e.name for e in ir.subexpressions(*ir.expressions(t)) if isinstance(e, ir.Var)}
-        carried |= read - known
-        known.update(ir.names_set(t))
-    carried &= known
-    depths: dict[str, int | None] = dict.fromkeys(carried, 0)
-
-    def depth(e: ir.Expr) -> int | None:
-        """How many operations are between an expression and a carried variable, if it has any."""
-        if isinstance(e, ir.Var):
-            return depths.get(e.name)
-        inner = [d for d in map(depth, ir.operands(e)) if d is not None]
-        if not inner:
-            return None
-        return max(inner) + (isinstance(e, ir.Op) and e.type.kind in "fcb")
-
-    for t in statements:
-        for e in ir.expressions(t):
-            for name in ir.names_set(t):
-                depths[name] = depth(e)
-    return max((depths[n] or 0 for n in carried), default=0)
+    return not loops and size <= _LARGE

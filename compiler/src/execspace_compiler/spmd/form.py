@@ -157,11 +157,16 @@ def lane_form(
     """
     forms = Forms(program, lanes, suffix, lambda *given: _Function(*given).function())
     kernel = program.kernel
-    count = len(kernel.parameters)
-    steps = (*(1 if n == fastest else 0 for n in range(count - len(last))), *last)
+    steps = steps_of(kernel, fastest, last)
     forms.of(kernel.name, steps)
     *others, form = map(contracted, forms.written) if contract else forms.written
     return LaneForm(lanes, form, tuple(others), kernel, program.findings(kernel.name, steps))
+
+
+def steps_of(kernel: ir.Function, fastest: int, last: tuple[Step, ...] = ()) -> tuple[Step, ...]:
+    """How parameters of a kernel differ from lane to lane; arguments as those of `lane_form`."""
+    count = len(kernel.parameters) - len(last)
+    return (*(1 if n == fastest else 0 for n in range(count)), *last)
 
 
 def _has_vectors(f: ir.Function) -> bool:
