@@ -19,23 +19,25 @@ FUNCTIONS += [("erf", True)] * (True in FUSED)  # which is not exact enough othe
 LENGTHS = (1, 2, 4, 8)
 
 
-def loop_text(name, fused, length=0):
+def loop_text(name, fused, length=0, kind="float64"):
     """IR of a loop y[i] = f(x[i])."""
-    called, definition = inline_function(name, "float64", frozenset({"fma"} if fused else ()))
+    called, definition = inline_function(name, kind, frozenset({"fma"} if fused else ()))
+    double = "double" if kind == "float64" else "float"
+    step = f"llvm.fma.f{kind[-2:]}"
     width = f'!{{!"llvm.loop.vectorize.width", i32 {length}}}'
     return f"""
-        declare double @llvm.fma.f64(double, double, double)
+        declare {double} @{step}({double}, {double}, {double})
         {definition}
         define void @run(ptr noalias %y, ptr noalias %x, i64 %n) {{
         entry:
           br label %next
         next:
           %i = phi i64 [ 0, %entry ], [ %j, %next ]
-          %px = getelementptr double, ptr %x, i64 %i
-          %v = load double, ptr %px
-          %r = call double @{called}(double %v)
-          %py = getelementptr double, ptr %y, i64 %i
-          store double %r, ptr %py
+          %px = getelementptr {double}, ptr %x, i64 %i
+          %v = load {double}, ptr %px
+          %r = call {double} @{called}({double} %v)
+          %py = getelementptr {double}, ptr %y, i64 %i
+          store {double} %r, ptr %py
           %j = add nuw nsw i64 %i, 1
           %more = icmp slt i64 %j, %n
           br i1 %more, label %next, label %end, !llvm.loop !0
@@ -47,8 +49,8 @@ def loop_text(name, fused, length=0):
         """
 
 
-def compiled(name, fused, length=0):
-    module = optimised(loop_text(name, fused, length), machine())
+def compiled(name, fused, length=0, kind="float64"):
+    module = optimised(loop_text(name, fused, length, kind), machine())
     return module, function(module, machine(), "run", ("ptr", "ptr", "i64"))
 
 
@@ -110,6 +112,35 @@ def test_a_result_is_the_same_in_vectors_of_any_length(name, fused):
         run(y[101:], x[101:], 102)
         results.add(y.tobytes())
     assert len(results) == 1
+
+
+def floats():
+    """All mantissas around one, where results are smallest, and of subnormal numbers; others."""
+    around = np.arange(0x3E800000, 0x40400000, 5, dtype=np.int32)
+    small = np.arange(1, 1 << 23, 37, dtype=np.int32)
+    others = np.random.default_rng(9).integers(0, 0x7F800000, 200000, dtype=np.int32)
+    special = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, -1.0], np.float32)
+    return np.concatenate([special, *(a.view(np.float32) for a in (around, small, others))])
+
+
+@pytest.mark.parametrize("fused", FUSED)
+def test_the_logarithm_of_floats(fused):
+    """In doubles NumPy's is exact enough to tell."""
+    x = floats()
+    y = np.empty_like(x)
+    compiled("log", fused, kind="float32")[1](y, x, len(x))
+    with np.errstate(all="ignore"):
+        exact = np.log(x.astype(np.float64))
+        size = np.spacing(np.abs(exact.astype(np.float32))).astype(np.float64)
+        finite = np.isfinite(exact)
+        assert (np.abs(y - exact)[finite] <= size[finite]).all()
+    np.testing.assert_array_equal(y[~finite], exact[~finite].astype(np.float32))
+    assert ulp.bound("log", "float32") >= 1.0
+    few = x[:203]
+    for length in (4, 8, 16):
+        found = np.full_like(few, np.nan)
+        compiled("log", fused, length, "float32")[1](found, few, len(few))
+        np.testing.assert_array_equal(found, y[:203])
 
 
 def test_llvm_vectorises_the_loop_by_itself():

@@ -24,6 +24,7 @@ _WORTH = 1.3  # how much faster a form in lanes must seem to be
 _WORTH_LITTLE = 0.4  # the same of a kernel that does little more than to join
 _LITTLE = 48  # expressions of such a kernel
 _DEEP = 1.5  # how much longer than its operations a loop waits, for there to be two vectors
+_LONG, _RARE = 150, 10  # additions of a kernel, and for each access, for it to be worth two vectors
 _LARGE = 500  # expressions of a kernel whose numbers do not fit into registers
 _MANY_ACCESSES = 0.2  # of all that a kernel does
 
@@ -83,7 +84,7 @@ def chosen(
     ):
         return Choice(None, "all its calls do the same")
     ordered = running is not None and running.ordered
-    if not asked and not ordered and not _has_control(functions):
+    if not asked and not ordered and not _has_control(functions) and not _is_long(functions):
         return Choice(None, "")
     most = MOST_LANES
     if running is not None:
@@ -139,6 +140,19 @@ def _has_control(functions: Sequence[ir.Function]) -> bool:
         return True
     asserts = any(isinstance(s, ir.Fail) for s in statements)
     return not asserts and any(isinstance(s, ir.If) for s in statements)
+
+
+def _is_long(functions: Sequence[ir.Function]) -> bool:
+    """Whether a kernel without loops computes so long that operations wait for each other: LLVM's
+    loops have one vector, and not the widest one."""
+    known = {f.name: f for f in functions}
+    kernel = functions[-1]
+    if any(isinstance(s, ir.Fail) for f in functions for s in ir.walk_statements(f.body)):
+        return False
+    cost = Costs(known, MOST_LANES * 64).of(kernel.name)
+    places = [*ir.walk_statements(kernel.body), *ir.walk_expressions(kernel.body)]
+    accesses = sum(isinstance(p, ir.Load | ir.Store) for p in places)
+    return cost > max(_LONG, _RARE * accesses) and _waits(known, kernel)
 
 
 def _is_little(kernel: ir.Function) -> bool:

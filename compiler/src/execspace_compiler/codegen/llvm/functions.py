@@ -1,9 +1,9 @@
 """Calls of the C library's mathematical functions, with vector versions where they serve.
 
-exp and log of doubles are code of our own (inline_functions.py). With fastmath, loops take any
-vector version of the others; what is left of a loop and other code take libm's function. Otherwise
-they take only versions within the errors that docs/semantics.md allows, and so that a result
-depends on the argument alone (uniform_calls.py).
+exp and log of doubles and log of floats are code of our own (inline_functions.py). With fastmath,
+loops take any vector version of the others; what is left of a loop and other code take libm's
+function. Otherwise they take only versions within the errors that docs/semantics.md allows, and so
+that a result depends on the argument alone (uniform_calls.py).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _inlined(e: Emitter, name: str, args: list[str], t: Scalar, lanes: int) -> s
     if found is None:
         return None
     function, text = found
-    step, kind = fma(lanes)
+    step, kind = fma(t.name, lanes)
     e.module.declare(step, kind, ", ".join([kind] * 3))
     e.module.functions[function] = text.rstrip()
     return e.op(f"call {kind} @{function}({kind} {args[0]})")

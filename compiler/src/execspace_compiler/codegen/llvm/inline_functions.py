@@ -1,8 +1,10 @@
-"""exp, log and erf of float64 as IR without branches, which LLVM vectorises like other arithmetic.
+"""exp, log and erf of float64 and log of float32 as IR without branches, which LLVM vectorises like
+other arithmetic.
 
 They need no library, run on any target and at any length of vectors, and a result depends on the
 argument alone, so neither on an index nor on the number of threads. They keep the errors that
-docs/semantics.md allows: less than 1 ULP for exp and erf and 0.8 ULP for log were measured.
+docs/semantics.md allows: less than 1 ULP for exp and erf and 0.8 ULP for log were measured, and
+less than 1 ULP for log of float32.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 # Added to a number below 2**51, its lowest bits are the number, rounded to an integer.
 _ROUNDER = 1.5 * 2.0**52
@@ -24,6 +28,14 @@ _LOG = (
     0.666666666666667, 0.39999999999898506, 0.28571428626371254, 0.22222211077399734,
     0.18182892887123378, 0.15331607967937536, 0.1461773676993849,
 )  # fmt: skip
+# (log(1 + f) - f + f**2 / 2) / f**3, likewise, for float32: the greatest error is 1 % of an ULP.
+_LOG32 = (
+    0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053,
+    0.14219550788402557, -0.12405591458082199, 0.11888174712657928, -0.11675640940666199,
+    0.06746601313352585,
+)  # fmt: skip
+# log(2), whose upper part has so few bits that products with exponents are exact.
+_LOG2_UPPER32, _LOG2_LOWER32 = 0.693359375, -2.12194440054690583e-4
 # Of erf, polynomials found by Remez' algorithm, whose errors are below 3e-18 of erf: up to 0.86
 # erf(x) / x - 1 in terms of x**2, up to 1.5 what is to be added to the constant in terms of
 # x - 1.125, and beyond exp(x**2) * (1 - erf(x)) in terms of (x - 2) / (x + 2).
@@ -49,11 +61,12 @@ _ERF_FAR = (
 )  # fmt: skip
 
 
-def fma(lanes: int) -> tuple[str, str]:
+def fma(kind: str, lanes: int) -> tuple[str, str]:
     """Name and type of the operation that definitions call."""
+    real, short = ("double", "f64") if kind == "float64" else ("float", "f32")
     if lanes == 1:
-        return "llvm.fma.f64", "double"
-    return f"llvm.fma.v{lanes}f64", f"<{lanes} x double>"
+        return f"llvm.fma.{short}", real
+    return f"llvm.fma.v{lanes}{short}", f"<{lanes} x {real}>"
 
 
 def inline_function(
@@ -66,7 +79,7 @@ def inline_function(
     name : str
         libm's function: "exp", "log" or "erf".
     kind : str
-        "float64".
+        "float64" or "float32".
     features : frozenset of str
         Of the target, as LLVM names them: with "fma" or "neon" it multiplies and adds in one step.
 
@@ -77,15 +90,17 @@ def inline_function(
     -------
     tuple of str, or None
         None for other functions and types, and for erf without such a step, which it needs to be
-        exact enough. The definition calls `fma(lanes)`, which the module must declare.
+        exact enough. The definition calls `fma(kind, lanes)`, which the module must declare.
     """
-    if kind != "float64" or name not in _BODIES:
+    written = _BODIES.get((name, kind))
+    if written is None:
         return None
-    called = f"execspace.{name}.inline" + (f".{lanes}" if lanes > 1 else "")
-    body = _Body(bool({"fma", "neon"} & features), lanes)
+    letter = "" if kind == "float64" else "f"
+    called = f"execspace.{name}{letter}.inline" + (f".{lanes}" if lanes > 1 else "")
+    body = _Body(kind, bool({"fma", "neon"} & features), lanes)
     if name == "erf" and not body.fused:
         return None
-    result = _BODIES[name](body)
+    result = written(body)
     lines = "\n  ".join([*body.lines, f"ret {body.real} {result}"])
     head = f"define linkonce_odr hidden {body.real} @{called}({body.real} %x) alwaysinline"
     return called, f"{head} {{\n  {lines}\n}}\n"
@@ -94,11 +109,13 @@ def inline_function(
 class _Body:
     """Lines of IR, and the names of their results."""
 
-    def __init__(self, fused: bool, lanes: int) -> None:
+    def __init__(self, kind: str, fused: bool, lanes: int) -> None:
+        self.kind = kind
         self.fused = fused
         self.lanes = lanes
+        self.one = ("double", "i64") if kind == "float64" else ("float", "i32")
         self.real, self.word, self.bit = (
-            f"<{lanes} x {t}>" if lanes > 1 else t for t in ("double", "i64", "i1")
+            f"<{lanes} x {t}>" if lanes > 1 else t for t in (*self.one, "i1")
         )
         self.lines: list[str] = []
 
@@ -108,10 +125,11 @@ class _Body:
         return name
 
     def number(self, value: float) -> str:
-        return _number(value) if self.lanes == 1 else f"splat (double {_number(value)})"
+        text = _number(float(np.float32(value)) if self.kind == "float32" else value)
+        return text if self.lanes == 1 else f"splat ({self.one[0]} {text})"
 
     def whole(self, i: str) -> str:
-        return i if self.lanes == 1 or i.startswith("%") else f"splat (i64 {i})"
+        return i if self.lanes == 1 or i.startswith("%") else f"splat ({self.one[1]} {i})"
 
     def add(self, a: str, b: str) -> str:
         return self.line(f"fadd {self.real} {a}, {b}")
@@ -128,7 +146,7 @@ class _Body:
     def mul_add(self, a: str, b: str, c: str) -> str:
         if not self.fused:
             return self.add(self.mul(a, b), c)
-        kind, function = self.real, fma(self.lanes)[0]
+        kind, function = self.real, fma(self.kind, self.lanes)[0]
         return self.line(f"call {kind} @{function}({kind} {a}, {kind} {b}, {kind} {c})")
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
@@ -213,6 +231,30 @@ def _log(body: _Body) -> str:
     return body.where("oeq", "%x", body.number(math.inf), "%x", result)
 
 
+def _log32(body: _Body) -> str:
+    """As `_log`; a division would take as long as all the rest."""
+    subnormal = body.line(f"fcmp olt {body.real} %x, {body.number(2.0**-126)}")
+    larger = body.mul("%x", body.number(2.0**25))
+    x = body.line(f"select {body.bit} {subnormal}, {body.real} {larger}, {body.real} %x")
+    down, none = (f"{body.word} {body.whole(i)}" for i in ("-25", "0"))
+    scaled = body.line(f"select {body.bit} {subnormal}, {down}, {none}")
+    bits = body.bits(x)
+    root_half = str(int(np.float32(math.sqrt(0.5)).view(np.int32)))
+    exponent = body.integer("ashr", body.integer("sub", bits, root_half), "23")
+    m = body.from_bits(body.integer("sub", bits, body.integer("shl", exponent, "23")))
+    f = body.add(m, body.number(-1.0))
+    whole = body.integer("add", exponent, scaled)
+    n = body.line(f"sitofp {body.word} {whole} to {body.real}")
+    f2 = body.mul(f, f)
+    small = body.mul(body.mul(f2, f), body.polynomial(f, _LOG32))
+    small = body.mul_add(n, body.number(_LOG2_LOWER32), small)
+    small = body.mul_add(f2, body.number(-0.5), small)
+    result = body.mul_add(n, body.number(_LOG2_UPPER32), body.add(f, small))
+    result = body.where("ogt", "%x", body.number(0.0), result, body.number(math.nan))
+    result = body.where("oeq", "%x", body.number(0.0), body.number(-math.inf), result)
+    return body.where("oeq", "%x", body.number(math.inf), "%x", result)
+
+
 def _erf(body: _Body) -> str:
     """In three ways, of which the one that is exact there is taken."""
     sign = body.integer("and", body.bits("%x"), str(-(2**63)))
@@ -230,7 +272,10 @@ def _erf(body: _Body) -> str:
     return body.where("olt", positive, body.number(0.86), near, far)
 
 
-_BODIES: dict[str, Callable[[_Body], str]] = {"exp": _exp, "log": _log, "erf": _erf}
+_BODIES: dict[tuple[str, str], Callable[[_Body], str]] = {
+    ("exp", "float64"): _exp, ("log", "float64"): _log, ("erf", "float64"): _erf,
+    ("log", "float32"): _log32,
+}  # fmt: skip
 
 
 def _as_integer(value: float) -> int:
