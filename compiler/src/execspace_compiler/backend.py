@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import cache
+    from . import cache, ir, spmd
     from .codegen.cfamily.c import C
     from .codegen.cfamily.cuda import CUDA
     from .codegen.cfamily.dialect import Dialect
@@ -71,8 +71,10 @@ _MODULES = {
     "hip": "codegen.cfamily.hip",
     "host_capabilities": "host.machine",
     "interpret": "oracle.interpret",
+    "ir": "",
     "lower_kernel": "passes.pipeline",
     "result_of": "launch.results",
+    "spmd": "",
     "start": "host.pool",
 }
 
@@ -108,8 +110,10 @@ __all__ = [
     "hip",
     "host_capabilities",
     "interpret",
+    "ir",
     "lower_kernel",
     "result_of",
+    "spmd",
     "start",
 ]
 

@@ -17,7 +17,9 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Var
+from ..ir.text import function_text
 from ..ir.types import Scalar, TupleTy, Vector, flat_scalars
+from ..typing.lowered import Lowered
 from .contraction import contracted
 from .forms import Forms
 from .loops import LoopWriter
@@ -109,9 +111,56 @@ class LaneForm:
     after: LaneForm | None = None
 
     @property
+    def text(self) -> str:
+        """These functions as text."""
+        return "\n\n".join(map(function_text, self.functions))
+
+    @property
     def functions(self) -> tuple[ir.Function, ...]:
         """All that it is made of, callees first."""
         return (*self.helpers, self.body, *(self.after.functions if self.after else ()))
+
+
+def kernel_in_lanes(
+    lowered: Lowered, lanes: int, fastest: int | None = None, contract: bool = False
+) -> LaneForm:
+    """The kernel of a `parallel_for` over a range as a function of vectors: one call of it does
+    neighbouring indices, one in each lane.
+
+    Parameters
+    ----------
+    lowered : Lowered
+        From `lower_kernel`, without packs.
+    lanes : int
+        A power of two from 2 to 64.
+    fastest : int, optional
+        The index that differs from lane to lane; the last one if not given.
+    contract : bool
+        Products and sums become one operation, `fma`.
+
+    Returns
+    -------
+    LaneForm
+        Its `functions` call each other, callees first; `body` is the one to call, and `findings`
+        tell what is the same in all lanes, by the names in `kernel`.
+
+    Raises
+    ------
+    NotVectorised
+        If it has no such form: one that counts on one call following the other, or that has
+        vectors of its own; and for other launches than `parallel_for` over a range.
+    ValueError
+        For other numbers of lanes or indices.
+    """
+    policy = lowered.spec.policy
+    if lowered.spec.pattern != "for" or policy.kind == "team":
+        raise NotVectorised("it is no parallel_for over a range")
+    if lanes not in (2, 4, 8, 16, 32, 64):
+        raise ValueError(f"lanes={lanes!r}: expected a power of two from 2 to 64")
+    at = policy.rank - 1 if fastest is None else fastest
+    if not 0 <= at < policy.rank:
+        raise ValueError(f"fastest={fastest!r}: expected an index from 0 to {policy.rank - 1}")
+    return lane_form(program_of(lowered.functions), at, lanes, contract=contract)
 
 
 def program_of(functions: Sequence[ir.Function]) -> Program:

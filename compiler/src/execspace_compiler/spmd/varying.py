@@ -115,6 +115,7 @@ class _Function:
         self.loops: list[tuple[int, int]] = []  # id of a loop, and how deep its body is
         self.events: dict[str, list[_Event]] = {}
         self.counters: dict[str, int] = {}  # loops of which they are
+        self.read: dict[int, list[tuple[str, bool]]] = {}  # by the statement, see `names_of`
         # Loops in which lanes that are off stay off.
         self.lasting = {
             id(s)
@@ -192,16 +193,13 @@ class _Function:
     def sets(self, name: str, body: tuple[Body, ...], at: Stmt, step: Found) -> None:
         self.event(name, _Event(True, body, id(at), step))
 
-    def reads(self, body: tuple[Body, ...], *given: ir.Expr) -> None:
-        for e in ir.subexpressions(*given):
-            names = [e.name] if isinstance(e, ir.Var) else []
-            names += [e.view.name] if isinstance(e, ir.Load) else []
-            for name in names:
-                self.event(name, _Event(False, body, 0))
-            if isinstance(e, ir.Call):  # functions get arrays of each lane
-                for a in e.args:
-                    if isinstance(a, ir.Var) and isinstance(a.type, ViewTy) and a.type.shape:
-                        self.event(a.name, _Event(True, body, 0, None))
+    def reads(self, body: tuple[Body, ...], s: Stmt) -> None:
+        """Of a statement without those in it."""
+        names = self.read.get(id(s))
+        if names is None:
+            names = self.read[id(s)] = _names_of(s)
+        for name, passed in names:
+            self.event(name, _Event(True, body, 0, None) if passed else _Event(False, body, 0))
 
     def event(self, name: str, event: _Event) -> None:
         self.events.setdefault(name, []).append(event)
@@ -213,7 +211,8 @@ class _Function:
         """
         home = events[0].body
         for e in events:
-            home = _common(home, e.body)
+            if e.body is not home:
+                home = _common(home, e.body)
         if not (events[0].sets and events[0].body == home):
             home = ()
         within = self.region(home)
@@ -222,7 +221,7 @@ class _Function:
             if not e.sets or (name in self.parameters and e is events[0]):
                 continue
             step = joined(step, e.step)
-            region = self.region(e.body)
+            region = within if e.body is home else self.region(e.body)
             if region != within and not self.ends_with(region, within, e, events):
                 step = None
                 self.merged.add(e.at)
@@ -253,12 +252,12 @@ class _Function:
         match s:
             case ir.While():
                 inside = (*at, (id(s), 0))
-                self.reads(inside, s.test)
+                self.reads(inside, s)
                 if self.step(s.test) != 0 and not isinstance(self.step(s.test), Unknown):
                     self.diverging.add(id(s))
                 self.loop(s, inside)
             case ir.For():
-                self.reads(at, s.start, s.stop, s.step)
+                self.reads(at, s)
                 start, stop, step = (self.step(x) for x in (s.start, s.stop, s.step))
                 inside = (*at, (id(s), 0))
                 if not any(isinstance(x, Unknown) for x in (start, stop, step)):
@@ -269,7 +268,7 @@ class _Function:
                     self.sets(s.name, inside, s, Unknown.YET)
                 self.loop(s, inside)
             case ir.If():
-                self.reads(at, s.test)
+                self.reads(at, s)
                 if self.step(s.test) != 0 and not isinstance(self.step(s.test), Unknown):
                     self.diverging.add(id(s))
                 self.body(s.body, (*at, (id(s), 0)))
@@ -279,7 +278,7 @@ class _Function:
                 if self.region(at[depth:]) is not None:
                     self.diverging.add(loop)
             case ir.Return():
-                self.reads(at, *ir.expressions(s))
+                self.reads(at, s)
                 for n, e in enumerate(ir.expressions(s)):
                     self.results[n] = joined(self.results[n], self.step(e))
                 if self.region(at) is not None:
@@ -306,7 +305,7 @@ class _Function:
             return
         if isinstance(s, ir.Assign) and OWN in s.name and self.loops:
             self.counters[s.name] = self.loops[-1][0]
-        self.reads(at, *ir.expressions(s))
+        self.reads(at, s)
         match s:
             case ir.Assign():
                 self.sets(s.name, at, s, self.step(s.value))
@@ -331,6 +330,22 @@ class _Function:
                 pass
             case _:
                 raise NotVectorised(f"it has a statement {type(s).__name__}")
+
+
+def _names_of(s: Stmt) -> list[tuple[str, bool]]:
+    """Variables and arrays that a statement reads, and whether it passes one to a function: that
+    gets arrays of each lane."""
+    found: list[tuple[str, bool]] = []
+    for e in ir.subexpressions(*ir.expressions(s)):
+        if isinstance(e, ir.Var):
+            found.append((e.name, False))
+        elif isinstance(e, ir.Load):
+            found.append((e.view.name, False))
+        elif isinstance(e, ir.Call):
+            for a in e.args:
+                if isinstance(a, ir.Var) and isinstance(a.type, ViewTy) and a.type.shape:
+                    found.append((a.name, True))
+    return found
 
 
 def _common(a: tuple[Body, ...], b: tuple[Body, ...]) -> tuple[Body, ...]:
