@@ -46,6 +46,12 @@ def in_branches(i, x):
     return v
 
 
+def test_explain_tells_of_the_most_lanes():
+    x = np.ones(9)
+    told = es.explain(policy(9, 64), element, x, reducer=es.Sum()).vectorisation
+    assert told[0].endswith(": 64 lanes are asked for, and there are at most 32")
+
+
 @es.kernel(fma=False)
 def pair(i, x):
     return x[i], x[i] - 1

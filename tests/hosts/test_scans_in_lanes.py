@@ -191,6 +191,29 @@ def test_assertions_are_told():
             es.parallel_scan(policy, asserts, x, y)
 
 
+@es.kernel(fma=False)
+def asserts_at_the_end(i, prefix, final, x, y):
+    v, n = rounds(x[i])
+    if final:
+        assert i != 9
+        y[i] = prefix + n
+    return v
+
+
+def test_what_follows_a_failed_assertion_is_the_same():
+    x = np.random.default_rng(7).random(20)
+    found = []
+    for lanes in LANES:
+        y = np.zeros(20)
+        policy = es.RangePolicy(20, space="serial", lanes=lanes)
+        with pytest.raises(es.KernelAssertionError):
+            es.parallel_scan(policy, asserts_at_the_end, x, y)
+        found.append(y)
+    assert all((y == found[0]).all() for y in found)
+    told = es.explain(policy, asserts_at_the_end, x, y, pattern="scan").vectorisation
+    assert told[-1] == "not in lanes: it has assertions"
+
+
 def test_explain_tells_of_lanes():
     x, y = np.zeros(100), np.zeros(100)
     policy = es.RangePolicy(100, space="serial")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from execspace.base.dataclass import dataclass
+from execspace.base.flags import MOST_LANES
 
 from .. import ir
 from ..ir import Assign, Call, Expr, For, If, Op, Stmt, Var, integer, op, var
@@ -81,7 +82,8 @@ class LaneRanges(Ranges):
             body = tuple(in_order(body)) if ordered else body
             return super().loop(s, outer, name, first, last, step, body)
         running = None if joins is None else self.running(joins)
-        choice, given = self.chosen(name, body, running)
+        most = self.count if outer and len(s.names) == 1 else MOST_LANES  # of a block of a member
+        choice, given = self.chosen(name, body, running, most)
         self.choices.append((s.loc.line, choice))
         form, label = choice.form, f"_r{len(self.choices)}"
         if form is None and not ordered:
@@ -130,11 +132,10 @@ class LaneRanges(Ranges):
         return Running(states, self.count, together.ordered, merge, together.operations)
 
     def chosen(
-        self, name: str, body: tuple[Stmt, ...], running: Running | None
+        self, name: str, body: tuple[Stmt, ...], running: Running | None, most: int
     ) -> tuple[Choice, tuple[Expr, ...]]:
         """The form of an iteration, and the arguments behind its index."""
         processor, number = self.processor, len(self.choices)
-        asked = min(processor.asked, self.count) if running is None else processor.asked
         try:
             made, given = self.function(f"_range{number}", name, body, running)
         except NotVectorised as reason:
@@ -142,7 +143,8 @@ class LaneRanges(Ranges):
         suffix = f"__range{number}_"
         functions = (*self.called(made), made)
         choice = chosen(
-            functions, 0, asked, processor.features, suffix, processor.fma, running
+            functions, 0, processor.asked, processor.features, suffix, processor.fma, running,
+            most=most, what="iterations",
         )  # fmt: skip
         return choice, given
 

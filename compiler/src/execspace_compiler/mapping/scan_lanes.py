@@ -31,6 +31,11 @@ def scan_choice(
     `called`: functions that they call. Other parameters as those of `chosen`.
     """
     first, last = (*called, parts.contribution), (*called, parts.rest)
+    if any(
+        isinstance(s, ir.Fail) for f in (*first, parts.rest) for s in ir.walk_statements(f.body)
+    ):
+        # Calls that fail contribute nothing, and end before they have stored.
+        return Choice(None, "it has assertions")
     own, behind = "__own", "__rest"
     given = len(parts.rest.parameters) - len(parts.contribution.parameters)
     choice = chosen(first, fastest, asked, features, own, fma)

@@ -54,6 +54,8 @@ def chosen(
     fma: bool = False,
     running: Running | None = None,
     last: tuple[Step, ...] = (),
+    most: int = MOST_LANES,
+    what: str = "calls",
 ) -> Choice:
     """The form of a kernel for a processor.
 
@@ -75,6 +77,10 @@ def chosen(
         Of a reduction, whose kernel is that of `joining_kernel`.
     last : tuple of int or None
         How the last parameters differ from lane to lane; others do not.
+    most : int
+        Lanes that there may be.
+    what : str
+        What is counted, for the text.
     """
     if asked == 1:
         return Choice(None, "one lane is asked for")
@@ -86,10 +92,10 @@ def chosen(
     ordered = running is not None and running.ordered
     if not asked and not ordered and not _has_control(functions) and not _is_long(functions):
         return Choice(None, "")
-    most = MOST_LANES
+    wanted = asked
     if running is not None:
         most, last = running.count, (None,) * len(running.states)
-        asked = min(asked, most)
+    asked = min(asked, most)
     bits, gathers = register_bits(features), "avx512vl" in features
     contract = fma and not features.isdisjoint(("fma", "neon"))
     try:
@@ -98,8 +104,9 @@ def chosen(
         def form_of(lanes: int) -> LaneForm:
             return lane_form(program, fastest, lanes, suffix, contract, last)
 
-        little, told = False, f"{asked} lanes are asked for"
+        little, told = False, f"{wanted} lanes are asked for"
         if asked:
+            told += f", and there are at most {most}" if asked < wanted else ""
             form = form_of(asked)
         else:
             kernel = program.kernel
@@ -112,7 +119,7 @@ def chosen(
             scalar = Costs(program.functions, bits).of(kernel.name) * form.lanes
             vector = _cost(program, form, bits, gathers)
             told = (
-                f"{form.lanes} calls cost about {scalar:.0f} additions, and {vector:.0f} in lanes"
+                f"{form.lanes} {what} cost about {scalar:.0f} additions, and {vector:.0f} in lanes"
             )
             if vector * (_WORTH_LITTLE if little else _WORTH) > scalar:
                 return Choice(None, told)

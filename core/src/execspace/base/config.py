@@ -133,7 +133,8 @@ def lanes() -> int:
     value = (get("LANES") or "auto").strip().lower()
     if value == "auto":
         return 0
-    return lanes_of(int(value) if value.isdecimal() else value, "EXECSPACE_LANES", ConfigError)
+    number = int(value) if value.removeprefix("-").isdecimal() else value
+    return lanes_of(number, "EXECSPACE_LANES", ConfigError, none="auto")
 
 
 def get_int(name: str) -> int | None:

@@ -11,7 +11,7 @@ from .brief import brief
 MOST_LANES = 64
 
 
-def lanes_of(value: object, where: str, fault: type[Exception]) -> int:
+def lanes_of(value: object, where: str, fault: type[Exception], none: str = "None") -> int:
     """A number of lanes of a vector, 0 for None; `fault` for what is none."""
     if value is None:
         return 0
@@ -22,7 +22,7 @@ def lanes_of(value: object, where: str, fault: type[Exception]) -> int:
     if isinstance(value, bool) or not 1 <= number <= MOST_LANES or number & (number - 1):
         raise fault(
             f"{where}: lanes={brief(value)}; expected a power of two from 1 to {MOST_LANES}, "
-            f"or None to leave it to the space."
+            f"or {none} to leave it to the space."
         )
     return number
 
