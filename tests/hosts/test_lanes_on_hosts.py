@@ -41,7 +41,7 @@ def test_policy_kernel_and_variable_decide_in_this_order(monkeypatch, host):
 def test_the_variable_must_be_a_number_of_lanes(monkeypatch):
     monkeypatch.setenv("EXECSPACE_LANES", "three")
     with pytest.raises(
-        es.ConfigError, match="EXECSPACE_LANES: lanes='three'; expected .* or auto to"
+        es.ConfigError, match=r"EXECSPACE_LANES: lanes=.three.; expected .* or auto to"
     ):
         es.parallel_for(es.RangePolicy(3, space="serial"), halved, np.ones(3), np.zeros(3, int))
 

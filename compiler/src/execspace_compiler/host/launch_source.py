@@ -87,6 +87,8 @@ def launch_module(
     elif reduction is not None:
         functions.append(finish_function(reduction, "_finish"))
     module = walked.module(*functions, disjoint=disjoint, in_parts=True)
+    if any(lanes):
+        module = replace(module, functions=_called(module.functions))
     # Compiled by themselves, so that nothing of how they are called changes what they compute.
     outlined = frozenset(f.name for f in functions if f.name.startswith(("_chunk", "_joined")))
     printer = LlvmPrinter(with_thresholds(module), outlined, target)
@@ -96,6 +98,21 @@ def launch_module(
     text = "\n".join([head, "", *printer.text.lines(), "", *functions_, *entry]) + "\n"
     libraries = tuple(v.name for v in target.libraries) if printer.text.kept else ()
     return Source(text, tuple(printer.text.linked), libraries)
+
+
+_CALLED = frozenset(("_chunk", "_totals", "_seed", "_prefixes", "_finish"))  # by the entry
+
+
+def _called(functions: tuple[ir.Function, ...]) -> tuple[ir.Function, ...]:
+    """Functions that the entry may come to: a kernel that runs in lanes is not called itself."""
+    wanted, calls = set(_CALLED), {}
+    for f in functions:
+        found = (e for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call))
+        calls[f.name] = {e.function for e in found}
+    for f in reversed(functions):  # callees are first
+        if f.name in wanted:
+            wanted |= calls[f.name]
+    return tuple(f for f in functions if f.name in wanted)
 
 
 def _totals(
