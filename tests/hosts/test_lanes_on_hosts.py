@@ -89,6 +89,51 @@ def test_kernels_that_have_no_lanes_say_why():
     assert lines[-1] == "not in lanes: reductions to arrays do not run in lanes"
 
 
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_division_by_a_number_that_is_known(dtype):
+    """Without a loop over the lanes."""
+
+    def divided(i, x, y, z):
+        y[i, 0], z[i, 0] = x[i] // 8, x[i] % 8
+        y[i, 1], z[i, 1] = x[i] // 7, x[i] % 7
+        y[i, 2], z[i, 2] = x[i] // 1, x[i] % 1
+
+    def negative(i, x, y, z):
+        y[i, 0], z[i, 0] = x[i] // -8, x[i] % -8
+        y[i, 1], z[i, 1] = x[i] // -7, x[i] % -7
+        y[i, 2], z[i, 2] = x[i] // -1, x[i] % -1
+
+    info = np.iinfo(dtype)
+    some = [info.min, info.min + 1, info.max, info.max - 1, *range(max(info.min, -30), 30)]
+    x = np.array(some, dtype)
+    for kernel in [divided] + [negative] * (info.min < 0):
+        for lanes in (1, 4, 16):
+            y, z = np.zeros((len(x), 3), dtype), np.zeros((len(x), 3), dtype)
+            policy = es.RangePolicy(len(x), space="serial", lanes=lanes)
+            es.parallel_for(policy, kernel, x, y, z)
+            sign = -1 if kernel is negative else 1
+            by = np.array([8, 7, 1]) * sign
+            quotients, rests = _floored(x, by)
+            np.testing.assert_array_equal(y, quotients)
+            np.testing.assert_array_equal(z, rests)
+
+
+def _floored(x, by):
+    """By Python's integers, wrapped."""
+    quotients = [[int(v) // int(b) for b in by] for v in x]
+    rests = [[int(v) % int(b) for b in by] for v in x]
+    wrap = 1 << (8 * x.dtype.itemsize)
+
+    def wrapped(rows):
+        unsigned = f"uint{8 * x.dtype.itemsize}"
+        return np.array([[n % wrap for n in row] for row in rows], unsigned).view(x.dtype)
+
+    return wrapped(quotients), wrapped(rests)
+
+
 def test_who_waits_for_others_has_no_lanes():
     """A lane would wait for another one that does not go on before it. So tokens are safe."""
 

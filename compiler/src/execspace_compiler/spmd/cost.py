@@ -148,6 +148,9 @@ class Costs:
         count = max(self.registers(kind), self.registers(e.type))
         one: float = 1
         if name in _BY_LANE and not kind.is_float and isinstance(kind, Vector):
+            by = e.args[1].value if isinstance(e.args[1], ir.Const) else 0
+            if name in ("floordiv", "mod") and by > 0 and not by & (by - 1):
+                return count
             return kind.lanes * (3 + self._number(e, kind))
         if name in ("truediv", "fmod"):
             one = _DIVISION

@@ -43,6 +43,9 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
             return found
         if isinstance(operand, Vector) and _is_by_lane(name, operand, t):
             return by_lane(e, x, args)
+        by = _constant_divisor(x)
+        if by is not None and isinstance(operand, Vector):
+            return _divided(e, name, _real(args[0]), by, operand)
     if name in ("bounded", "opaque"):
         return args[0] if name == "bounded" else _opaque(e, _real(args[0]), t)
     if name == "cast":
@@ -299,6 +302,37 @@ def _of_integers(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         function = e.module.library(f"pow.{'u' if unsigned else 'i'}64")
         return _narrowed(e, e.op(f"call i64 {function}(i64 {a}, i64 {b})"), 64, t)
     raise AssertionError(f"operation {name} has no spelling in LLVM IR for {t}")
+
+
+def _constant_divisor(x: ir.Op) -> int | None:
+    """The number that all lanes divide by and round down, if it is known and in no need of care."""
+    if x.op not in ("floordiv", "mod") or x.type.kind not in "iu":
+        return None
+    by = x.args[1]
+    if isinstance(by, ir.Op) and by.op == "broadcast":
+        (by,) = by.args
+    if not isinstance(by, ir.Const) or int(by.value) in (0, -1):
+        return None
+    return int(by.value)
+
+
+def _divided(e: Emitter, name: str, a: str, by: int, t: Vector) -> str:
+    """A vector divided by a constant, rounded down; or what is left of it."""
+    kind, c = type_of(t), constant(by, t)
+    if by > 0 and not by & (by - 1):
+        if name == "mod":
+            return e.op(f"and {kind} {a}, {constant(by - 1, t)}")
+        places = constant(by.bit_length() - 1, t)
+        return e.op(f"{'ashr' if t.kind == 'i' else 'lshr'} {kind} {a}, {places}")
+    if t.kind == "u":
+        return e.op(f"{'udiv' if name == 'floordiv' else 'urem'} {kind} {a}, {c}")
+    quotient = e.op(f"sdiv {kind} {a}, {c}")
+    rest = e.op(f"sub {kind} {a}, {e.op(f'mul {kind} {quotient}, {c}')}")
+    code = "slt" if by > 0 else "sgt"  # of what is left if that has the wrong sign
+    wrong = e.op(f"icmp {code} {kind} {rest}, {constant(0, t)}")
+    if name == "mod":
+        return e.op(f"add {kind} {rest}, {choose(e, wrong, c, constant(0, t), t)}")
+    return e.op(f"add {kind} {quotient}, {choose(e, wrong, constant(-1, t), constant(0, t), t)}")
 
 
 def _shift(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
