@@ -268,3 +268,68 @@ def test_explain_tells_how_each_range_runs(monkeypatch):
     monkeypatch.setenv("EXECSPACE_LANES", "1")
     told = es.explain(policy(len(LENGTHS)), vector_sums, *given).vectorisation
     assert f"{where}not in lanes: one lane is asked for" in told
+
+
+@es.kernel(fma=False)
+def nested_scan(team, x, y, counts):
+    row = team.league_rank
+
+    def place(k, prefix, final):
+        v, n = logistic(x[row, k], 9)
+        if final:
+            y[row, k] = prefix + n
+            if n > 3:
+                es.atomic_add(counts, (row,), 1)
+        return v
+
+    total = es.parallel_scan(es.ThreadVectorRange(team, x.extent(1)), place)
+    y[row, x.extent(1)] = total
+
+
+def test_prefixes_of_nested_scans_are_those_of_a_loop(lanes):
+    x = np.random.default_rng(12).standard_normal((4, 21))
+    y, counts = np.zeros((4, 22)), np.zeros(4, np.int64)
+    es.parallel_for(policy(4), nested_scan, x, y, counts)
+    wanted, number = np.zeros_like(y), np.zeros_like(counts)
+    for row in range(4):
+        prefix = 0.0
+        for k in range(21):
+            v, n = logistic(x[row, k], 9)
+            wanted[row, k] = prefix + n
+            number[row] += n > 3
+            prefix += v
+        wanted[row, 21] = prefix
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(counts, number)
+    told = es.explain(policy(4), nested_scan, x, y, counts).vectorisation
+    assert any("at a time" in t for t in told) == (lanes != 1)
+
+
+@es.kernel(fma=False)
+def two_scans(team, x, y):
+    """Tuples, and extremes; of several threads each has a part of the first one."""
+    row = team.league_rank
+    for k in es.TeamVectorRange(team, x.extent(1)):
+        y[row, k] = x[row, k] * 2
+    team.barrier()
+
+    def pairs(k, prefix, final):
+        v, n = logistic(x[row, k], 5)
+        if final:
+            y[row, k] += prefix[0] - prefix[1]
+        return v, n * 0.5
+
+    es.parallel_scan(es.TeamVectorRange(team, x.extent(1)), pairs, reducer=(es.Sum, es.Sum))
+    team.barrier()
+
+    es.parallel_scan(es.ThreadVectorRange(team, x.extent(1)), lambda k, p, f: x[row, k],
+                     reducer=es.Max)  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scans_of_tuples_and_extremes(lanes, threads):
+    x = np.random.default_rng(13).standard_normal((3, 18))
+    y, wanted = np.zeros((3, 18)), np.zeros((3, 18))
+    es.parallel_for(policy(3, threads, 4), two_scans, x, y)
+    es.parallel_for(es.TeamPolicy(3, threads, 4, space="oracle"), two_scans, x, wanted)
+    np.testing.assert_array_equal(y, wanted)

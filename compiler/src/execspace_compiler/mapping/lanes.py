@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from execspace.base.dataclass import dataclass
+
 from .. import ir
 from ..ir import Assign, Expr, For, If, Op, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INT64, Scalar, Vector, ViewTy, flat_scalars
@@ -46,7 +48,7 @@ def loop_in_lanes(
 
         def call(mask: Expr) -> list[Stmt]:
             left = op("sub", var(end), var(index))
-            return in_turn(locals_, joins, form, passed, mask, left)[0]
+            return in_turn(locals_, Turns.of(joins), form, passed, mask, left)[0]
 
     elif joins.count == form.lanes:  # they stay in registers
         loads, after = _held(joins, form.lanes, integer(0))
@@ -145,9 +147,32 @@ def _joined(
     return [assigned(tuple(n for n, _ in got), value), *kept]
 
 
+@dataclass(frozen=True)
+class Turns:
+    """How contributions are joined one after the other.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Variables of the numbers of a contribution.
+    joins : tuple of Stmt
+        Join these to the state.
+    """
+
+    names: tuple[str, ...]
+    joins: tuple[Stmt, ...]
+
+    @classmethod
+    def of(cls, reduction: Reduction) -> Turns:
+        """Those of a launch."""
+        numbers = range(len(reduction.contributions))
+        names = tuple(f"{reduction.names}_v{n}" for n in numbers)
+        return cls(names, tuple(in_order(reduction.join_contributions())))
+
+
 def in_turn(
     locals_: dict[str, Scalar | ViewTy],
-    reduction: Reduction,
+    turns: Turns,
     form: LaneForm,
     passed: tuple[Expr, ...],
     mask: Expr,
@@ -163,17 +188,15 @@ def in_turn(
     value = ir.Call(form.body.name, (*passed, mask), kinds[0])
     called = assigned(tuple(n for n, _ in got), value)
     out: list[Stmt] = []
-    joined = len(reduction.contributions)
-    results = zip(got[:joined], form.findings.results[:joined], strict=True)
-    for n, ((name, t), step) in enumerate(results):
+    for wanted, (name, t), step in zip(turns.names, got, form.findings.results, strict=False):
         own: Expr = Var(name, t)
         if isinstance(t, Vector):
             own = Op("lane", (own, k), t.lane)
         elif step:
             along = op("mul", k, ir.Const(step, INT64))
             own = Op("add", (own, along if t == INT64 else Op("cast", (along,), t)), t)
-        out.append(Assign(f"{reduction.names}_v{n}", own))
+        out.append(Assign(wanted, own))
     count = op("min", ir.Const(form.lanes, INT64), left)
-    turn = (*before, *out, *in_order(reduction.join_contributions()))
+    turn = (*before, *out, *turns.joins)
     walk = For("_lane", integer(0), count, integer(1), turn)
     return [called, walk], tuple(Var(name, t) for name, t in got)

@@ -263,7 +263,7 @@ class Chunk:
         """A loop over all of a dimension, or of a strip."""
         innermost = d == self.order[-1]
         if innermost and self.calls.lanes is not None:
-            from .lanes import loop_in_lanes  # loaded by kernels in lanes
+            from .lanes import Turns, loop_in_lanes  # loaded by kernels in lanes
 
             form, joins = self.calls.lanes, self.calls.running or self.reduction
             if form.after is not None:
@@ -271,7 +271,8 @@ class Chunk:
 
                 assert self.reduction is not None
                 given = (*map(var, self.indices), *(Var(p.name, p.type) for p in self.arguments))
-                return scan_in_lanes(self.locals, given, d, first, last, form, self.reduction)
+                prefix, turns = self.reduction.prefix(), Turns.of(self.reduction)
+                return scan_in_lanes(self.locals, given, d, first, last, form, prefix, turns)
             return loop_in_lanes(self.locals, self.passed(), d, first, last, form, joins)
         if innermost and self.masked is not None:
             from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert

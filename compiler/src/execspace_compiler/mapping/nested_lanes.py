@@ -15,8 +15,9 @@ from execspace.base.flags import MOST_LANES
 
 from .. import ir
 from ..ir import Assign, Call, Expr, For, If, Op, Stmt, Var, integer, op, var
-from ..ir.rewriting import names_set_in
+from ..ir.rewriting import names_set_in, rewritten
 from ..ir.types import BOOL, INT64, Pointer, Scalar, ViewTy
+from ..passes.scan_parts import ScanParts
 from ..reductions.joins import State
 from ..reductions.reduction import returned, returned_type
 from ..reductions.running import Running, in_order
@@ -25,7 +26,8 @@ from ..spmd.varying import NotVectorised
 from ..teams.failures import FAILS, FLAGS
 from ..teams.ranges import Outer, Ranges, around
 from ..teams.single_thread import joined
-from .lanes import loop_in_lanes, whole_vectors
+from .lanes import Turns, loop_in_lanes, whole_vectors
+from .scan_lanes import scan_choice, scan_in_lanes
 
 RUNNING = 8
 """Most running values: vectors of so many numbers hide the latency of an addition, and short ranges
@@ -114,6 +116,50 @@ class LaneRanges(Ranges):
         )
         return [around(outer, If(Op("lt", (first, last), BOOL), row), s)]
 
+    def scan(
+        self, s: ir.ScanRange, body: tuple[Stmt, ...], probe: tuple[Stmt, ...], join: Stmt
+    ) -> list[Stmt]:
+        """The loop of a scan."""
+        processor, number = self.processor, len(self.choices)
+        try:
+            parts, given = self.scan_parts(f"_range{number}", s, body, probe)
+            choice = scan_choice(
+                parts, self.called(parts.contribution, parts.rest), 0, processor.asked,
+                processor.features, processor.fma, f"__range{number}",
+            )  # fmt: skip
+        except NotVectorised as reason:
+            choice, given = Choice(None, str(reason)), ()
+        self.choices.append((s.loc.line, choice))
+        if choice.form is None:
+            return super().scan(s, body, probe, join)
+        label = f"_r{len(self.choices)}"
+        self.functions += choice.form.functions
+        self.locals[f"_i{label}"] = INT64
+        turns = Turns(tuple(v.name for v in s.own), (join,))
+        passed = (var(f"_i{label}"), *given)
+        return [
+            scan_in_lanes(
+                self.locals, passed, label, s.start, s.stop, choice.form, s.states, turns
+            )
+        ]  # fmt: skip
+
+    def scan_parts(
+        self, name: str, s: ir.ScanRange, body: tuple[Stmt, ...], probe: tuple[Stmt, ...]
+    ) -> tuple[ScanParts, tuple[Expr, ...]]:
+        """An iteration of a scan as two functions of the same, and the arguments for that."""
+        nothing = {v.name: ir.Const(0, _scalar(v.type)) for v in s.states}
+
+        def without_prefix(e: Expr) -> Expr:
+            e = ir.with_operands(e, tuple(map(without_prefix, ir.operands(e))))
+            return nothing.get(e.name, e) if isinstance(e, Var) else e
+
+        probe = tuple(rewritten(t, without_prefix) for t in probe)
+        both = (*self.given(s.name, probe, s.own), *self.given(s.name, body, s.states))
+        given = {v.name: v for v in both}
+        own = self.function(f"{name}_own", s.name, probe, given, (), s.own)
+        rest = self.function(f"{name}_rest", s.name, body, given, s.states, ())
+        return ScanParts(own, (), rest), tuple(given.values())
+
     def joined(self, body: tuple[Stmt, ...]) -> ir.Combine | None:
         """What joins the contributions of an iteration."""
         found = (self.joins.get(n) for n in names_set_in(body))
@@ -137,7 +183,11 @@ class LaneRanges(Ranges):
         """The form of an iteration, and the arguments behind its index."""
         processor, number = self.processor, len(self.choices)
         try:
-            made, given = self.function(f"_range{number}", name, body, running)
+            states = () if running is None else tuple(s.var for s in running.states)
+            if running is not None and running.ordered:
+                body = tuple(in_order(body))
+            given = {v.name: v for v in self.given(name, body, states)}
+            made = self.function(f"_range{number}", name, body, given, states, states)
         except NotVectorised as reason:
             return Choice(None, str(reason)), ()
         suffix = f"__range{number}_"
@@ -146,58 +196,71 @@ class LaneRanges(Ranges):
             functions, 0, processor.asked, processor.features, suffix, processor.fma, running,
             most=most, what="iterations",
         )  # fmt: skip
-        return choice, given
+        return choice, tuple(given.values())
 
-    def called(self, f: ir.Function) -> list[ir.Function]:
-        """The functions that one calls, callees first."""
-        wanted = {f.name}
-        for g in (f, *reversed(self.known.values())):
+    def called(self, *functions: ir.Function) -> list[ir.Function]:
+        """The functions that some call, callees first."""
+        wanted = {f.name for f in functions}
+        for g in (*functions, *reversed(self.known.values())):
             if g.name in wanted:
                 calls = (e for e in ir.walk_expressions(g.body) if isinstance(e, Call))
                 wanted |= {e.function for e in calls}
         return [g for g in self.known.values() if g.name in wanted]
 
+    def given(self, index: str, body: tuple[Stmt, ...], own: tuple[Var, ...]) -> list[Var]:
+        """What an iteration reads, but for its index and for what it sets or gets as its own.
+
+        Raises
+        ------
+        NotVectorised
+            If it cannot be passed to a function.
+        """
+        found = []
+        mine = _set(body) | {index, *(v.name for v in own)}
+        for v in _variables(tuple(_inlined(s, self.known) for s in body)):
+            if v.name in mine:
+                continue
+            if isinstance(v.type, ViewTy) and v.type.shape is not None:
+                raise NotVectorised(f"it uses '{v.name}', a private array of the thread")
+            if isinstance(v.type, Pointer):
+                raise NotVectorised("it uses memory of its own")
+            found.append(_strong(v))
+        return found
+
     def function(
-        self, name: str, index: str, body: tuple[Stmt, ...], running: Running | None
-    ) -> tuple[ir.Function, tuple[Expr, ...]]:
-        """An iteration as a function of its index, of what it reads, and of the states that it
-        joins to and returns; and the arguments for what it reads.
+        self, name: str, index: str, body: tuple[Stmt, ...], given: Mapping[str, Var],
+        last: tuple[Var, ...], results: tuple[Var, ...],
+    ) -> ir.Function:  # fmt: skip
+        """An iteration as a function of its index, of what it is given, and of further variables;
+        it returns others.
 
         Raises
         ------
         NotVectorised
             If it cannot be one.
         """
-        states = () if running is None else tuple(s.var for s in running.states)
-        set_ = {*names_set_in(body)} - {s.name for s in states}
+        set_ = _set(body) - {v.name for v in last}
         if any(isinstance(s, ir.Fail) for s in ir.walk_statements(body)) or any(
             n.startswith((*FLAGS, FAILS)) for n in set_
         ):
             raise NotVectorised("it has assertions")
-        body = tuple(_without_continue(_inlined(s, self.known), states) for s in body)
-        if running is not None and running.ordered:
-            body = tuple(in_order(body))
-        cleared = {s.array.name for s in ir.walk_statements(body) if isinstance(s, ir.Clear)}
-        own = set_ | cleared | {index, *(s.name for s in states)}
-        given: dict[str, Var] = {}
-        for v in _variables(body):
-            if v.name in own:
-                continue
-            if isinstance(v.type, ViewTy) and v.type.shape is not None:
-                raise NotVectorised(f"it uses '{v.name}', a private array of the thread")
-            if isinstance(v.type, Pointer):
-                raise NotVectorised("it uses memory of its own")
-            given.setdefault(v.name, _strong(v))
+        results = tuple(map(_strong, results))
+        body = tuple(_without_continue(_inlined(s, self.known), results) for s in body)
         locals_: dict[str, Scalar | ViewTy] = {}
-        for n in (*set_, *cleared):
+        for n in set_:
             type = self.types.get(n, self.locals.get(n, INT64))
             assert isinstance(type, Scalar | ViewTy)
             locals_[n] = type
-        end = (returned(states),) if states else ()
-        result = returned_type(states) if states else None
-        parameters = (Var(index, INT64), *given.values(), *states)
-        made = ir.Function(name, parameters, result, locals_, (*body, *end))
-        return made, tuple(given.values())
+        end = (returned(results),) if results else ()
+        result = returned_type(results) if results else None
+        parameters = (Var(index, INT64), *given.values(), *map(_strong, last))
+        return ir.Function(name, parameters, result, locals_, (*body, *end))
+
+
+def _set(body: tuple[Stmt, ...]) -> set[str]:
+    """Variables that statements set, and arrays that they clear."""
+    cleared = {s.array.name for s in ir.walk_statements(body) if isinstance(s, ir.Clear)}
+    return {*names_set_in(body)} | cleared
 
 
 def _scalar(type: object) -> Scalar:

@@ -14,21 +14,21 @@ from .. import ir
 from ..ir import Assign, Expr, Stmt, Var, integer, op, var
 from ..ir.types import Scalar, Vector, ViewTy
 from ..passes.scan_parts import ScanParts
-from ..reductions.reduction import Reduction
 from ..reductions.running import lanes_from
 from ..spmd.choice import Choice, chosen
 from ..spmd.form import LaneForm, lane_form, program_of
 from ..spmd.varying import NotVectorised
-from .lanes import in_turn, vectors
+from .lanes import Turns, in_turn, vectors
 
 
 def scan_choice(
     parts: ScanParts, called: Sequence[ir.Function], fastest: int, asked: int,
-    features: frozenset[str], fma: bool,
+    features: frozenset[str], fma: bool, suffix: str = "",
 ) -> Choice:  # fmt: skip
     """How a scan runs: in lanes if that is worth it for one of its parts.
 
-    `called`: functions that they call. Other parameters as those of `chosen`.
+    `called`: functions that they call. `suffix`: of the names of forms, for each scan another one.
+    Other parameters as those of `chosen`.
     """
     first, last = (*called, parts.contribution), (*called, parts.rest)
     if any(
@@ -36,7 +36,7 @@ def scan_choice(
     ):
         # Calls that fail contribute nothing, and end before they have stored.
         return Choice(None, "it has assertions")
-    own, behind = "__own", "__rest"
+    own, behind = f"{suffix}__own", f"{suffix}__rest"
     given = len(parts.rest.parameters) - len(parts.contribution.parameters)
     choice = chosen(first, fastest, asked, features, own, fma)
     form = choice.form
@@ -61,32 +61,35 @@ def scan_choice(
 def scan_in_lanes(
     locals_: dict[str, Scalar | ViewTy],
     passed: tuple[Expr, ...],
-    d: int,
+    d: int | str,
     first: Expr,
     last: Expr,
     form: LaneForm,
-    reduction: Reduction,
+    prefix: tuple[Expr, ...],
+    turns: Turns,
 ) -> Stmt:
-    """A loop over `first <= i < last`; `passed`: indices and arguments."""
+    """A loop over `first <= i < last`.
+
+    `passed`: indices and arguments. `prefix`: what is joined so far, and `turns` how more is.
+    """
     after = form.after
     assert after is not None
     begin, end, index = f"_begin{d}", f"_end{d}", f"_i{d}"
     locals_ |= {n: ir.types.INT64 for n in (begin, end)}
-    prefix = reduction.prefix()
     arrays, types = [], []
     for n, e in enumerate(prefix):
         assert isinstance(e.type, Scalar)
         t = e.type.strong
-        arrays.append(Var(f"_prefixes{n}", ViewTy(t, 1, "right", 0, False, (form.lanes,))))
+        arrays.append(Var(f"_prefixes{d}_{n}", ViewTy(t, 1, "right", 0, False, (form.lanes,))))
         types.append(Vector(t.name, lanes=form.lanes))
     locals_ |= {a.name: a.type for a in arrays if isinstance(a.type, ViewTy)}
     keep = [ir.Store(a, (var("_lane"),), e) for a, e in zip(arrays, prefix, strict=True)]
-    count = len(reduction.contributions)
+    count = len(turns.names)
     whole = (lanes_from(integer(0), form.lanes),)
 
     def call(mask: Expr) -> list[Stmt]:
         left = op("sub", var(end), var(index))
-        joins, got = in_turn(locals_, reduction, form, passed, mask, left, keep)
+        joins, got = in_turn(locals_, turns, form, passed, mask, left, keep)
         given = [ir.Load(a, whole, t) for a, t in zip(arrays, types, strict=True)]
         value = ir.Call(after.body.name, (*passed, *got[count:], *given, mask), ir.types.INT64)
         return [*joins, ir.Evaluate(value)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import ir
-from ..ir import Expr, For, Stmt
+from ..ir import Expr, For, Stmt, integer
 from ..ir.types import Scalar, ViewTy
 
 Outer = tuple[str, Expr, Expr, Expr]
@@ -39,6 +39,13 @@ class Ranges:
     ) -> list[Stmt]:  # fmt: skip
         """Loops over a range, the innermost one over `name`; `body` is an iteration."""
         return [around(outer, For(name, first, last, step, body, loc=s.loc, nested=True), s)]
+
+    def scan(
+        self, s: ir.ScanRange, body: tuple[Stmt, ...], probe: tuple[Stmt, ...], join: Stmt
+    ) -> list[Stmt]:
+        """The loop of a scan; `probe` computes the contribution of an iteration, and `body` also
+        does what needs the prefix. `join` joins the contribution to the state."""
+        return [For(s.name, s.start, s.stop, integer(1), (*body, join), loc=s.loc)]
 
 
 def around(outer: Sequence[Outer], inner: Stmt, s: ir.Split) -> Stmt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import ir
-from ..ir import Assign, Expr, For, Stmt, Var, integer
+from ..ir import Assign, Expr, Stmt, Var, integer
 from ..ir.types import Pointer, Scalar
 from .ranges import Ranges
 from .scratch import Layout
@@ -41,8 +41,7 @@ def alone(
             return kept + [Assign(v.name, i) for v, i in zip(s.states, s.identity, strict=True)]
         case ir.ScanRange():
             join = joined(s.states, s.states, s.own, s.merge)
-            inner = (*block(s.body), join)
-            return [For(s.name, s.start, s.stop, integer(1), inner, loc=s.loc)]
+            return ranges.scan(s, block(s.body), block(s.probe), join)
     return None
 
 

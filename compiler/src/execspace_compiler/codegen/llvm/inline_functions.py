@@ -201,20 +201,36 @@ def _exp(body: _Body, of: str = "%x") -> str:
     return result
 
 
-def _log(body: _Body) -> str:
-    """n * log(2) + log(m) with x = 2**n * m and m between the roots of 1/2 and 2."""
-    subnormal = body.line(f"fcmp olt {body.real} %x, {body.number(_SMALLEST_NORMAL)}")
-    larger = body.mul("%x", body.number(2.0**54))
+def _split(body: _Body, least: float, places: int, root_half: int) -> tuple[str, str]:
+    """n and m - 1 with x = 2**n * m and m between the roots of 1/2 and 2.
+
+    `least`: the smallest normal number. `places`: of a number behind the point. `root_half`: the
+    bits of the root of 1/2.
+    """
+    subnormal = body.line(f"fcmp olt {body.real} %x, {body.number(least)}")
+    larger = body.mul("%x", body.number(2.0 ** (places + 2)))
     x = body.line(f"select {body.bit} {subnormal}, {body.real} {larger}, {body.real} %x")
-    down, none = (f"{body.word} {body.whole(i)}" for i in ("-54", "0"))
+    down, none = (f"{body.word} {body.whole(i)}" for i in (str(-places - 2), "0"))
     scaled = body.line(f"select {body.bit} {subnormal}, {down}, {none}")
     bits = body.bits(x)
+    exponent = body.integer("ashr", body.integer("sub", bits, str(root_half)), str(places))
+    m = body.from_bits(body.integer("sub", bits, body.integer("shl", exponent, str(places))))
+    return body.integer("add", exponent, scaled), body.add(m, body.number(-1.0))
+
+
+def _of_positive(body: _Body, result: str) -> str:
+    """A logarithm, and what it is of zero, infinity, negative numbers and NaN."""
+    result = body.where("ogt", "%x", body.number(0.0), result, body.number(math.nan))
+    result = body.where("oeq", "%x", body.number(0.0), body.number(-math.inf), result)
+    return body.where("oeq", "%x", body.number(math.inf), "%x", result)
+
+
+def _log(body: _Body) -> str:
+    """n * log(2) + log(m), see `_split`."""
     root_half = _as_integer(math.sqrt(0.5)) >> 32 << 32
-    exponent = body.integer("ashr", body.integer("sub", bits, str(root_half)), "52")
-    m = body.from_bits(body.integer("sub", bits, body.integer("shl", exponent, "52")))
-    f = body.add(m, body.number(-1.0))
-    n = body.integer("add", body.integer("add", exponent, scaled), str(_as_integer(_ROUNDER)))
-    n = body.sub(body.from_bits(n), body.number(_ROUNDER))
+    n, f = _split(body, _SMALLEST_NORMAL, 52, root_half)
+    n = body.from_bits(body.integer("add", n, str(_as_integer(_ROUNDER))))
+    n = body.sub(n, body.number(_ROUNDER))
     s = body.div(f, body.add(f, body.number(2.0)))
     s2 = body.mul(s, s)
     s4 = body.mul(s2, s2)
@@ -225,34 +241,19 @@ def _log(body: _Body) -> str:
     half = body.mul(body.mul(f, body.number(0.5)), f)
     small = body.mul_add(s, body.add(half, rest), body.mul(n, body.number(_LOG2_LOWER)))
     small = body.sub(body.sub(half, small), f)
-    result = body.sub(body.mul(n, body.number(_LOG2_UPPER)), small)
-    result = body.where("ogt", "%x", body.number(0.0), result, body.number(math.nan))
-    result = body.where("oeq", "%x", body.number(0.0), body.number(-math.inf), result)
-    return body.where("oeq", "%x", body.number(math.inf), "%x", result)
+    return _of_positive(body, body.sub(body.mul(n, body.number(_LOG2_UPPER)), small))
 
 
 def _log32(body: _Body) -> str:
     """As `_log`; a division would take as long as all the rest."""
-    subnormal = body.line(f"fcmp olt {body.real} %x, {body.number(2.0**-126)}")
-    larger = body.mul("%x", body.number(2.0**25))
-    x = body.line(f"select {body.bit} {subnormal}, {body.real} {larger}, {body.real} %x")
-    down, none = (f"{body.word} {body.whole(i)}" for i in ("-25", "0"))
-    scaled = body.line(f"select {body.bit} {subnormal}, {down}, {none}")
-    bits = body.bits(x)
-    root_half = str(int(np.float32(math.sqrt(0.5)).view(np.int32)))
-    exponent = body.integer("ashr", body.integer("sub", bits, root_half), "23")
-    m = body.from_bits(body.integer("sub", bits, body.integer("shl", exponent, "23")))
-    f = body.add(m, body.number(-1.0))
-    whole = body.integer("add", exponent, scaled)
+    root_half = int(np.float32(math.sqrt(0.5)).view(np.int32))
+    whole, f = _split(body, 2.0**-126, 23, root_half)
     n = body.line(f"sitofp {body.word} {whole} to {body.real}")
     f2 = body.mul(f, f)
     small = body.mul(body.mul(f2, f), body.polynomial(f, _LOG32))
     small = body.mul_add(n, body.number(_LOG2_LOWER32), small)
     small = body.mul_add(f2, body.number(-0.5), small)
-    result = body.mul_add(n, body.number(_LOG2_UPPER32), body.add(f, small))
-    result = body.where("ogt", "%x", body.number(0.0), result, body.number(math.nan))
-    result = body.where("oeq", "%x", body.number(0.0), body.number(-math.inf), result)
-    return body.where("oeq", "%x", body.number(math.inf), "%x", result)
+    return _of_positive(body, body.mul_add(n, body.number(_LOG2_UPPER32), body.add(f, small)))
 
 
 def _erf(body: _Body) -> str:
