@@ -198,6 +198,27 @@ def test_scratch_memory_and_several_ranges(lanes, threads):
 
 
 @es.kernel(fma=False)
+def with_a_range_inside(team, x, y, z):
+    def row(i):
+        for k in es.ThreadVectorRange(team, x.extent(1)):
+            y[i, k], _ = logistic(x[i, k], 12)
+        return es.parallel_reduce(es.ThreadVectorRange(team, x.extent(1)), lambda k: x[i, k])
+
+    z[0] = es.parallel_reduce(es.TeamThreadRange(team, x.extent(0)), row)
+
+
+def test_iterations_with_ranges_inside_are_joined_one_after_the_other(lanes):
+    x = np.random.default_rng(14).standard_normal((21, 13))
+    y, z = np.zeros_like(x), np.zeros(1)
+    es.parallel_for(policy(1), with_a_range_inside, x, y, z)
+    total = 0.0
+    for row in x:
+        total = total + expected(row)
+    assert z[0] == total
+    np.testing.assert_array_equal(y, np.vectorize(lambda v: logistic(v, 12)[0])(x))
+
+
+@es.kernel(fma=False)
 def over_two(team, x, y):
     y[0] = es.parallel_reduce(
         es.ThreadVectorMDRange(team, x.extent(0), x.extent(1)), lambda i, j: x[i, j]

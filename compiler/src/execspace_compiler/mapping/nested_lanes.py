@@ -79,7 +79,7 @@ class LaneRanges(Ranges):
         if joins is not None and joins.together is None:
             return super().loop(s, outer, name, first, last, step, tuple(in_order(body)))
         ordered = joins is not None and joins.together is not None and joins.together.ordered
-        alone = any(isinstance(t, For) and t.nested for t in ir.walk_statements(body))
+        alone = any(isinstance(t, ir.Split | ir.ScanRange) for t in ir.walk_statements(s.body))
         if alone or self.count == 1 or not (isinstance(step, ir.Const) and step.value == 1):
             body = tuple(in_order(body)) if ordered else body
             return super().loop(s, outer, name, first, last, step, body)
