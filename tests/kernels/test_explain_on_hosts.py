@@ -199,7 +199,7 @@ def counted(i, n, A):
 def loops(host):
     """What is told of kernels whose loops end up alike on every processor."""
     x, A = np.zeros(100), np.zeros((100, 100))
-    policy = es.RangePolicy(100, space=host)
+    policy = es.RangePolicy(100, space=host, lanes=1)
     kernels = {
         "float64": (scaled, 2.0, x, x.copy()),
         "float32": (scaled, 2.0, x.astype("f4"), x.astype("f4")),

@@ -9,7 +9,7 @@ import execspace as es
 
 x, y = np.ones(9), np.ones(9)
 at = np.zeros(9, int)
-RANGE = es.RangePolicy(9, space="serial")
+RANGE = es.RangePolicy(9, space="serial", lanes=1)
 
 
 @es.function

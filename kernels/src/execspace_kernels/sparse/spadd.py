@@ -334,6 +334,10 @@ def _fill(
         q += 1 if takes_b else 0
 
 
+# Both ways to a sum give the same bits: no compiler contracts a product and a sum in one of them.
+_EXACT = es.kernel(fma=False)
+
+
 @es.function
 def _merged_row(
     i: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
@@ -358,6 +362,7 @@ def _merged_row(
         values[k] = total
 
 
+@_EXACT
 def _merge(
     i: int, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
     entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any,
@@ -368,6 +373,7 @@ def _merge(
     )  # fmt: skip
 
 
+@_EXACT
 def _merge_in_scratch(
     team: Any, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
     entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any, scaling: Any, rows: Any,
@@ -390,6 +396,7 @@ def _merge_in_scratch(
         values[first + k] = sums[k]
 
 
+@_EXACT
 def _add(
     k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any, scaling: Any
 ) -> None:
@@ -401,6 +408,7 @@ def _add(
     c[k] = total
 
 
+@_EXACT
 def _add_sorted(
     k: int, starts: Any, order: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any, scaling: Any
 ) -> None:
