@@ -34,10 +34,8 @@ def loop_in_lanes(
     `locals_`. Code for whole vectors has no masks, but takes as long again to compile; so only
     kernels get it that access Views so often that masks would cost.
     """
-    begin, end = f"_begin{d}", f"_end{d}"
-    index = f"_i{d}"
-    locals_ |= {n: INT64 for n in (begin, end)}
-    walk: list[Stmt] = [Assign(begin, first), Assign(end, last)]
+    begin, end, index = f"_begin{d}", f"_end{d}", f"_i{d}"
+    before: list[Stmt] = []
     after: list[Stmt] = []
     if joins is None:
 
@@ -51,8 +49,7 @@ def loop_in_lanes(
             return in_turn(locals_, Turns.of(joins), form, passed, mask, left)[0]
 
     elif joins.count == form.lanes:  # they stay in registers
-        loads, after = _held(joins, form.lanes, integer(0))
-        walk += loads
+        before, after = _held(joins, form.lanes, integer(0))
 
         def call(mask: Expr) -> list[Stmt]:
             return _joined(locals_, joins, form, passed, mask)
@@ -63,9 +60,26 @@ def loop_in_lanes(
         def call(mask: Expr) -> list[Stmt]:
             return [*loads, *_joined(locals_, joins, form, passed, mask), *stores]
 
-    walk += vectors(locals_, d, form, call)
+    return over_vectors(locals_, d, first, last, form, call, before, after)
+
+
+def over_vectors(
+    locals_: dict[str, Scalar | ViewTy],
+    d: int | str,
+    first: Expr,
+    last: Expr,
+    form: LaneForm,
+    call: _Call,
+    before: Sequence[Stmt] = (),
+    after: Sequence[Stmt] = (),
+) -> Stmt:
+    """A loop over `first <= i < last`, a vector of indices at a time, with statements around it."""
+    begin, end = f"_begin{d}", f"_end{d}"
+    locals_ |= {n: INT64 for n in (begin, end)}
+    ends = (Assign(begin, first), Assign(end, last))
+    walk = (*ends, *before, *_vectors(locals_, d, form, call), *after)
     # A range may be empty, and its end before its begin.
-    return If(Op("lt", (first, last), BOOL), (*walk, *after))
+    return If(Op("lt", (first, last), BOOL), walk)
 
 
 def whole_vectors(
@@ -89,7 +103,7 @@ def whole_vectors(
     return [*loads, loop, *stores]
 
 
-def vectors(
+def _vectors(
     locals_: dict[str, Scalar | ViewTy], d: int | str, form: LaneForm, call: _Call
 ) -> list[Stmt]:
     """The loop over vectors of indices, from `_begin` to `_end`."""

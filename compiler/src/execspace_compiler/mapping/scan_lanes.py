@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .. import ir
-from ..ir import Assign, Expr, Stmt, Var, integer, op, var
+from ..ir import Expr, Stmt, Var, integer, op, var
 from ..ir.types import Scalar, Vector, ViewTy
 from ..passes.scan_parts import ScanParts
 from ..reductions.running import lanes_from
-from ..spmd.choice import Choice, chosen
+from ..spmd.choice import Choice, chosen, contracts
 from ..spmd.form import LaneForm, lane_form, program_of
 from ..spmd.varying import NotVectorised
-from .lanes import Turns, in_turn, vectors
+from .lanes import Turns, in_turn, over_vectors
 
 
 def scan_choice(
@@ -40,7 +40,7 @@ def scan_choice(
     given = len(parts.rest.parameters) - len(parts.contribution.parameters)
     choice = chosen(first, fastest, asked, features, own, fma)
     form = choice.form
-    contract = fma and not features.isdisjoint(("fma", "neon"))
+    contract = contracts(fma, features)
     try:
         if form is None:
             varies = (None,) * given
@@ -74,8 +74,7 @@ def scan_in_lanes(
     """
     after = form.after
     assert after is not None
-    begin, end, index = f"_begin{d}", f"_end{d}", f"_i{d}"
-    locals_ |= {n: ir.types.INT64 for n in (begin, end)}
+    end, index = f"_end{d}", f"_i{d}"
     arrays, types = [], []
     for n, e in enumerate(prefix):
         assert isinstance(e.type, Scalar)
@@ -94,5 +93,4 @@ def scan_in_lanes(
         value = ir.Call(after.body.name, (*passed, *got[count:], *given, mask), ir.types.INT64)
         return [*joins, ir.Evaluate(value)]
 
-    walk = [Assign(begin, first), Assign(end, last), *vectors(locals_, d, form, call)]
-    return ir.If(ir.Op("lt", (first, last), ir.types.BOOL), tuple(walk))
+    return over_vectors(locals_, d, first, last, form, call)

@@ -97,7 +97,7 @@ def chosen(
         most, last = running.count, (None,) * len(running.states)
     asked = min(asked, most)
     bits, gathers = register_bits(features), "avx512vl" in features
-    contract = fma and not features.isdisjoint(("fma", "neon"))
+    contract = contracts(fma, features)
     try:
         program = program_of(functions)
 
@@ -130,6 +130,11 @@ def chosen(
         return Choice(replace(form, accesses=many), told)
     except NotVectorised as reason:
         return Choice(None, str(reason))
+
+
+def contracts(fma: bool, features: frozenset[str]) -> bool:
+    """Whether products and sums become one operation: if they may, and the processor has it."""
+    return fma and not features.isdisjoint(("fma", "neon"))
 
 
 def register_bits(features: frozenset[str]) -> int:
