@@ -3,7 +3,8 @@
 import pytest
 
 from execspace_compiler import ir
-from execspace_compiler.spmd.webs import MARK, with_webs
+from execspace_compiler.ir.marks import WEB
+from execspace_compiler.spmd.webs import with_webs
 
 
 @pytest.fixture
@@ -13,7 +14,7 @@ def names(lower):
     def run(kernel, *arguments, of):
         body = with_webs(lower(kernel, *arguments).body)
         sets = [n for s in ir.walk_statements(body.body) for n in ir.names_set(s)]
-        return [n for n in sets if n.partition(MARK)[0] == of], body
+        return [n for n in sets if n.partition(WEB)[0] == of], body
 
     return run
 

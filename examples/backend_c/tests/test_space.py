@@ -201,3 +201,33 @@ def test_a_whole_complex128_has_no_atomic_step(own):
     assert z[0] == 3j
     with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
         es.parallel_for(policy, lambda i, z: es.atomic_exchange(z, 0, 1j), z)
+
+
+@es.kernel(fma=False)
+def halved(i, x, steps):
+    v, n = x[i], 0
+    while v > 1.0:
+        v *= 0.5
+        n += 1
+    steps[i] = n
+
+
+def test_kernels_run_in_lanes(own):
+    x, steps = np.linspace(1, 1e6, 1001), np.zeros((2, 1001), np.int64)
+    told = []
+    for n, lanes in enumerate((1, 4)):
+        policy = es.RangePolicy(1001, space=own, lanes=lanes)
+        es.parallel_for(policy, halved, x, steps[n])
+        found = es.explain(policy, halved, x, steps[n])
+        told.append(found.vectorisation[0])
+        assert ("vector_size(32)" in found.source) == (lanes == 4)
+    assert told[0] == "not in lanes: one lane is asked for"
+    assert told[1].startswith("4 calls at a time, of neighbouring i, in lanes")
+    np.testing.assert_array_equal(steps[0], steps[1])
+    np.testing.assert_array_equal(steps[0], np.ceil(np.log2(x)))
+
+
+def test_the_compiler_says_what_vectors_there_are():
+    macros = "#define __AVX2__ 1\n#define __AVX512F__ 1\n"
+    assert Toolchain(("cc",), macros).vectors == {"avx2", "avx512f"}
+    assert Toolchain(("cc",), "").vectors == set()

@@ -257,6 +257,12 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
     if variant.contiguous and kernel.contiguous is not None:
         body = kernel.contiguous.body
         return [body, *packed, _walk(kernel, variant, _calls(kernel, body, numbered=True), "_work")]
+    if any(kernel.lanes):
+        calls = _calls(
+            kernel, lanes=None if kernel.lowered.parts else kernel.lanes[0], part_lanes=kernel.lanes
+        )
+        in_lanes = [f for form in kernel.lanes if form for f in form.functions]
+        return [*in_lanes, _walk(kernel, variant, calls, "_work")]
     if given is None:
         return [*packed, _walk(kernel, variant, _calls(kernel, final=final), "_work")]
     own = given.parameters[lowered.leading]

@@ -70,6 +70,11 @@ class DevicePlan(DescribedPlan):
         """The mapping of a range."""
         return self.device_launch.sources.mapping(bounds)
 
+    @property
+    def vectorisation(self) -> tuple[str, ...]:
+        """Whether calls run in lanes, of what is a host."""
+        return self.device_launch.sources.vectorisation()
+
     def team_sizes(self) -> TeamSizes:
         """Sizes for a TeamPolicy, chosen if the policy does not set them."""
         sources = self.device_launch.sources

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits, ViewType
 from execspace.base.dataclass import dataclass
@@ -35,6 +36,9 @@ from .device_code import DeviceCode, device_code
 from .device_teams import Room, Teams, WholeTeams, WorkItemTeams, device_team_limits
 from .variables import variables_of
 
+if TYPE_CHECKING:
+    from ..spmd.choice import Choice
+
 NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # for a device without groups
 THREADS_PER_UNIT = 2048  # resident, if the number of groups is limited
 _REDUCE_GROUP = 256  # most threads of a group in reductions and scans
@@ -61,6 +65,10 @@ class Traits:
         Bytes of shared (local) memory that a group may request.
     shared_always : int
         Bytes available without a request.
+    vectors : frozenset of str, optional
+        If the device is a host on which kernels may run in lanes: features of its processor, as
+        LLVM names them, of which "avx2", "avx512f" and "avx512vl" matter. The dialect must have
+        `vector_extensions`.
     """
 
     title: str
@@ -70,6 +78,7 @@ class Traits:
     group: int = 128
     shared: int = 0
     shared_always: int = 0
+    vectors: frozenset[str] | None = None
 
     def team_limits(self) -> TeamLimits:
         """Largest teams, and their scratch memory."""
@@ -107,6 +116,8 @@ class Sources:
         Threads of the largest group.
     group : int
         Threads of a group, in the usual source.
+    choices : tuple of Choice
+        Whether calls run in lanes; of a fused kernel those of each part.
     disjoint : bool
         The usual source assumes that Views are disjoint.
     shapes : Geometry or None
@@ -131,6 +142,11 @@ class Sources:
         flat = flat and blocks is None
         contiguous = contiguous_body(lowered) if flat else None
         order = index_order(lowered.body, self.spec)
+        self.choices: tuple[Choice, ...] = ()
+        if traits.vectors is not None and traits.dialect.vector_extensions and not traits.flat:
+            from .device_lanes import device_choices  # loaded by hosts
+
+            self.choices = device_choices(original, order[-1], traits.vectors)
         packings = packings_of(lowered, order[-1], contiguous) if flat else None
         if blocks is not None and blocks.packing is not None:
             packings = Packings(blocks.packing)
@@ -141,6 +157,7 @@ class Sources:
             None if self.teams is None else self.teams.device,
             () if self.teams is None else self.teams.pools,
             private_sums(lowered, traits.shared_always) if flat else (),
+            tuple(c.form for c in self.choices),
         )  # fmt: skip
         self.most = min(policy.launch_bounds or room.threads, room.threads)
         self.group = self._threads()
@@ -330,6 +347,15 @@ class Sources:
         return with_team_size(self.original, size)
 
     # -- descriptions -----------------------------------------------------------------------------
+
+    def vectorisation(self) -> tuple[str, ...]:
+        """Whether calls run in lanes, of what is a host."""
+        if not self.choices:
+            return ()
+        from ..spmd.describe import describe_lanes
+
+        fastest = self.kernel.order[-1]
+        return tuple(line for c in self.choices for line in describe_lanes(c, fastest))
 
     @property
     def variables(self) -> dict[str, str]:

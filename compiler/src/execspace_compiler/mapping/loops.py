@@ -143,6 +143,8 @@ class Calls:
         Contributions are joined one after the other.
     lanes : LaneForm, optional
         The kernel over neighbouring indices of the fastest dimension.
+    part_lanes : tuple of LaneForm or None
+        The same of each part.
     """
 
     body: ir.Function
@@ -159,6 +161,7 @@ class Calls:
     repeated: tuple[tuple[Var, ...], ...] = ()
     in_strips: bool = False
     lanes: LaneForm | None = None
+    part_lanes: tuple[LaneForm | None, ...] = ()
     running: Running | None = None
     in_turn: bool = False
 
@@ -343,8 +346,15 @@ class Chunk:
         more = (*buffers, sum) if buffers else ()
         parts = self.calls.parts
         used = parts if self.reduction is None else parts[:-1]
-        for part, again in zip(used, self.calls.repeated, strict=False):
-            call = ir.Evaluate(ir.Call(part.name, (*self.passed(more), *again), INT64))
+        forms = self.calls.part_lanes or (None,) * len(used)
+        for part, again, form in zip(used, self.calls.repeated, forms, strict=False):
+            passed = (*self.passed(more), *again)
+            if form is not None:
+                from .lanes import loop_in_lanes
+
+                walk.append(loop_in_lanes(self.locals, passed, d, first, last, form))
+                continue
+            call = ir.Evaluate(ir.Call(part.name, passed, INT64))
             walk.append(For(f"_i{d}", first, last, integer(1), (call,), independent=True))
         return walk
 

@@ -56,6 +56,7 @@ def chosen(
     last: tuple[Step, ...] = (),
     most: int = MOST_LANES,
     what: str = "calls",
+    pairs: bool = True,
 ) -> Choice:
     """The form of a kernel for a processor.
 
@@ -81,6 +82,8 @@ def chosen(
         Lanes that there may be.
     what : str
         What is counted, for the text.
+    pairs : bool
+        There may be two vectors at a time, for loops that wait for their own results.
     """
     if asked == 1:
         return Choice(None, "one lane is asked for")
@@ -114,7 +117,7 @@ def chosen(
             lanes = max(2, bits // _width(kernel, findings))
             little = ordered and _is_little(kernel)
             lanes = most if little else min(lanes, most)
-            twice = 2 * lanes <= most and _waits(program.functions, kernel)
+            twice = pairs and 2 * lanes <= most and _waits(program.functions, kernel)
             form = form_of(2 * lanes if twice else lanes)
             scalar = Costs(program.functions, bits).of(kernel.name) * form.lanes
             vector = _cost(program, form, bits, gathers)

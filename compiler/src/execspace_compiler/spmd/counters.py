@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from .. import ir
 from ..ir import Assign, Op, Stmt, Var
+from ..ir.marks import OWN
 from ..ir.rewriting import names_set_in, renamed
 from ..ir.types import Scalar
-
-OWN = "^"  # in the name of a counter
 
 
 def is_capture(s: Stmt) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import ir
+from ..ir.marks import OWN, WEB
 from ..ir.types import Scalar, Vector, ViewTy
 from .choice import Choice
-from .counters import OWN
 from .form import LaneForm
-from .webs import MARK
 
 
 def describe_lanes(choice: Choice, fastest: int, what: str = "calls") -> tuple[str, ...]:
@@ -47,7 +46,7 @@ def describe_lanes(choice: Choice, fastest: int, what: str = "calls") -> tuple[s
 
 def _in_source(name: str) -> str:
     """The name of a variable before each use got one of its own."""
-    return name.partition(MARK)[0].partition(OWN)[0]
+    return name.partition(WEB)[0].partition(OWN)[0]
 
 
 def _accesses(functions: Sequence[ir.Function]) -> tuple[list[str], list[str], list[str]]:

@@ -15,8 +15,9 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Stmt
+from ..ir.marks import OWN
 from ..ir.types import Pointer, Scalar, ViewTy, flat_scalars
-from .counters import OWN, is_capture
+from .counters import is_capture
 from .steps import Found, Step, Unknown, joined, step_of
 
 Body = tuple[int, int]

@@ -14,10 +14,9 @@ from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt, Var
+from ..ir.marks import WEB
 from ..ir.types import Scalar
 from .counters import with_counters
-
-MARK = "~"  # between the name of a variable and the number of a web
 
 _State = dict[str, frozenset[int]]
 """The assignments that reach some place, by the name of the variable."""
@@ -155,7 +154,7 @@ class _Webs:
         if root not in self.names:
             count = self.counts[name] = self.counts.get(name, 0) + 1
             self.names[root] = name if count == 1 and self.is_unused(name) else (
-                f"{name}{MARK}{count}"
+                f"{name}{WEB}{count}"
             )  # fmt: skip
             self.locals[self.names[root]] = self.scalars[name]
         return self.names[root]

@@ -117,6 +117,12 @@ class Toolchain:
         """Whether the compiler has the type _Float16."""
         return bool(self._macro("__FLT16_MANT_DIG__"))
 
+    @property
+    def vectors(self) -> frozenset[str]:
+        """Features of the processor's vectors, for kernels in lanes."""
+        macros = {"avx2": "__AVX2__", "avx512f": "__AVX512F__", "avx512vl": "__AVX512VL__"}
+        return frozenset(name for name, macro in macros.items() if self._macro(macro))
+
     def library(self, source: str, code: DeviceCode) -> cache.Compiled[ctypes.CDLL]:
         """A shared library of a kernel's source; blocks where it was not compiled before.
 

@@ -26,7 +26,7 @@ class CExecutionSpace(Launching):
         self.toolchain = Toolchain.find(self.name)
         self.threads = config.thread_count()
         config.check_openmp_stack()
-        self.traits = Traits(f"space '{self.name}'", C, flat=False)
+        self.traits = Traits(f"space '{self.name}'", C, flat=False, vectors=self.toolchain.vectors)
         self.capabilities = Capabilities(float16=self.toolchain.has_float16, atomic_bytes=8)
 
     @property

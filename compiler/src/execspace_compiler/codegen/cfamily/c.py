@@ -60,7 +60,8 @@ C = Dialect(
         "from float32": "_as_u32({})", "to float32": "_as_f32({})",
         "from float16": "_as_u16({})", "to float16": "_as_f16({})",
     },
-    heads=Heads(header("c.h"), header("c_half.h")),
+    heads=Heads(header("c.h"), header("c_half.h"), (("_some", header("c_masks.h")),)),
+    vector_extensions=True,
     syntax=Syntax(
         function="static inline",
         kernel="static __attribute__((noinline)) void",  # GCC forgets `restrict` when it inlines
@@ -83,5 +84,5 @@ C = Dialect(
         joining_loop="#pragma omp simd reduction({sign}: {name}) private({own})",
         loop_in_order=CLANG_LOOP_IN_ORDER,
     ),
-    reserved=Reserved(_KEYWORDS, re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run)_?\w*")),
+    reserved=Reserved(_KEYWORDS, re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run|some)_?\w*|_q\d+")),
 )  # fmt: skip

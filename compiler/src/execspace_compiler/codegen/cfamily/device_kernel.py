@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from execspace.base.dataclass import dataclass
 
@@ -17,6 +18,9 @@ from ...teams.device import DeviceTeam
 from ...typing.lowered import Lowered
 from .accesses import is_nontemporal
 from .dialect import Dialect
+
+if TYPE_CHECKING:
+    from ...spmd.form import LaneForm
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 _FEW_READ = 8  # for packs of a reduction
@@ -49,6 +53,9 @@ class DeviceKernel:
         Each work-item runs whole teams, with scratch memory; see `host_teams.host_team`.
     private : tuple of int
         Arguments that are Views to which groups may add in memory of their own.
+    lanes : tuple of LaneForm or None
+        The kernel in lanes of a vector, or the parts of a fused one, for mappings that are not
+        flat.
     scaled : bool
         The host passes factors and shifts for divisions by extents, for flat mappings without
         tiles; see `loops.scales_of`. Variants that are `narrow` use them.
@@ -63,6 +70,7 @@ class DeviceKernel:
     team: DeviceTeam | None = None
     pools: tuple[ir.Var, ...] = ()
     private: tuple[int, ...] = ()
+    lanes: tuple[LaneForm | None, ...] = ()
     scaled: bool = True
 
     def packing(self, variant: Variant) -> Packing | None:

@@ -394,6 +394,9 @@ class Dialect:
         Length modifier of 64-bit integers in printf.
     float16 : Float16Bits, optional
         For languages without arithmetic of float16, where its type is that of uint16.
+    vector_extensions : bool
+        The compiler has GCC's: types with the attribute `vector_size`, whose operators act lane by
+        lane, and `__builtin_convertvector`. Kernels may then run in lanes.
     """
 
     name: str
@@ -414,6 +417,7 @@ class Dialect:
     reserved: Reserved = Reserved()
     printf_long: str = "l"
     float16: Float16Bits | None = None
+    vector_extensions: bool = False
 
     @property
     def scans_in_one_pass(self) -> bool:

@@ -21,8 +21,8 @@ from ...teams.device import Shape
 from .accesses import bytewise, is_nontemporal, whole_complex
 from .dialect import Dialect, Float16Bits
 from .float16_bits import bits_of, in_float32, is_float16
-from .prelude import SHORT, Prelude
-from .spelling import ascii_name, part_of_view
+from .prelude import SHORT, Prelude, code_of
+from .spelling import ascii_name, is_plain, part_of_view
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "truncdiv": "/", "truncmod": "%",
@@ -70,7 +70,7 @@ class ExpressionPrinter:
 
         Changed names get a prefix that neither users' names nor the compiler's have.
         """
-        if not name.isascii():
+        if not is_plain(name):
             return f"_u_{ascii_name(name)}"
         taken = name in self.dialect.reserved.names or self.dialect.reserved.form.fullmatch(name)
         return f"_u_{name}" if taken else name
@@ -95,7 +95,7 @@ class ExpressionPrinter:
         if isinstance(t, Scalar):
             return self.type(t)
         scalars = [i for i in t.items if isinstance(i, Scalar)]
-        name = "_t_" + "_".join(SHORT[s.name] for s in scalars)
+        name = "_t_" + "_".join(map(code_of, scalars))
         if name not in self.tuples:
             fields = " ".join(f"{self.type(s)} f{n};" for n, s in enumerate(scalars))
             self.tuples[name] = f"typedef struct {{ {fields} }} {name};"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...ir.types import Scalar
+from ...ir.types import Scalar, Vector
 from .dialect import Dialect
 
 SHORT = {
@@ -235,6 +235,11 @@ _CALLED = (
 _NEVER_CONTRACTED = frozenset(
     ("make", "add", "sub", "neg", "conj", "eq", "ne", "abs", "isnan", "isinf", "isfinite", "log")
 )
+
+
+def code_of(t: Scalar) -> str:
+    """A type in the name of a function or struct, of vectors with the number of lanes."""
+    return f"{t.lanes}{SHORT[t.name]}" if isinstance(t, Vector) else SHORT[t.name]
 
 
 def complex_type(type: str) -> str:

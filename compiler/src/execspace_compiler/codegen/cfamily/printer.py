@@ -12,19 +12,19 @@ from functools import cached_property
 from ... import ir
 from ...analysis.unrolling import loops_of_registers
 from ...ir import STATUS
-from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
+from ...ir.types import Pointer, Record, Scalar, TupleTy, Vector, ViewTy
 from ..lines import Line
 from .accesses import bytewise, whole_complex
 from .atomics import atomic_lines
-from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables
 from .teams import scratch_declarations, team_lines
+from .vector_expressions import VectorExpressionPrinter
 
 _WORD = 4  # bytes of a register
 _ONCE = 16  # bytes of a pack that is moved past caches
 
 
-class CPrinter(ExpressionPrinter):
+class CPrinter(VectorExpressionPrinter):
     """Prints the functions of a module in a dialect."""
 
     @cached_property
@@ -80,6 +80,8 @@ class CPrinter(ExpressionPrinter):
                 names = map(self.identifier, s.names)
                 return lines + [f"{name} = {held}.f{n};" for n, name in enumerate(names)]
             case ir.Store():
+                if isinstance(s.value.type, Vector):
+                    return [self.vector_memory.store(s)]
                 return [self.store(s)]
             case ir.StoreAt():
                 pointer = self.identifier(s.pointer.name)
@@ -339,6 +341,6 @@ class CPrinter(ExpressionPrinter):
 
 
 def array_length(t: ViewTy) -> int:
-    """Entries of a local array: its elements, or the bytes of its records."""
-    size = math.prod(t.shape or ())
+    """Entries of a local array: its elements, or the bytes of its records; for all lanes."""
+    size = math.prod(t.shape or ()) * t.lanes
     return size * t.element.itemsize if isinstance(t.element, Record) else size

@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ... import ir
+from ...ir.marks import OWN, WEB
 from ...ir.types import INT64, Scalar
 
 
 def ascii_name(name: str) -> str:
-    """A name in ASCII; different names stay different."""
-    if name.isascii():
+    """A name in ASCII without marks; different names stay different."""
+    if is_plain(name):
         return name
-    return "".join(c if c.isascii() and c != "_" else f"_{ord(c):x}_" for c in name)
+    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name is ASCII without the marks that variables of kernels in lanes have."""
+    return name.isascii() and WEB not in name and OWN not in name
 
 
 def part_of_view(name: str, part: str) -> str:

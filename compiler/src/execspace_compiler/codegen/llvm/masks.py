@@ -7,8 +7,6 @@ variables hold such lanes, and masks are combined as integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ... import ir
 from ...ir.types import Scalar, Vector
 from .emitter import Emitter
@@ -16,17 +14,6 @@ from .memory import Write
 from .vectors import splat
 
 _LOGIC = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
-
-
-def lane_bits(functions: Iterable[ir.Function], features: frozenset[str]) -> int:
-    """Bits of a lane of masks in variables: those of the numbers that vectors have; 0 where masks
-    have registers of their own."""
-    if "avx512vl" in features:
-        return 0
-    kinds = [t for f in functions for t in f.locals.values() if isinstance(t, Vector)]
-    floats = [t.bits // (2 if t.kind == "c" else 1) for t in kinds if t.kind in "fc"]
-    others = [t.bits for t in kinds if t.is_integer]
-    return max(floats or others or [64])
 
 
 def is_mask(t: object) -> bool:

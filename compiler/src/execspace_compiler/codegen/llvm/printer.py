@@ -10,11 +10,12 @@ from ...analysis.extents import extents_used
 from ...analysis.invariants import deep_loops
 from ...ir import STATUS
 from ...ir.types import FLOAT64, Pointer, Scalar, Vector, ViewTy, flat_scalars
+from ..lane_bits import lane_bits
 from . import memory
 from .emitter import ModuleText
 from .expressions import Expressions
 from .loops import failures, in_order, independent_loop, range_loop
-from .masks import is_mask, lane_bits, word_type
+from .masks import is_mask, word_type
 from .operations import cast
 from .spelling import (
     Value,
@@ -48,7 +49,8 @@ class LlvmPrinter:
         self.functions = {f.name: f for f in module.functions}
         last = [f for f in module.functions if not f.entry][-1]
         self.bodies = [f for f in module.functions if f.name in module.parts] or [last]
-        self.mask_bits = lane_bits(module.functions, target.features)
+        own = "avx512vl" in target.features  # masks have registers of their own
+        self.mask_bits = 0 if own else lane_bits(module.functions)
         self.deep: set[int] = set()
         for body in self.bodies:
             marked = frozenset(self.scoped_views(body)) if module.disjoint else frozenset()

@@ -189,6 +189,74 @@ def test_a_store_behind_a_test_is_not_done(space, dtype):
 
 
 @es.kernel
+def of_integers(i, x, y, out, tests):
+    a, b = x[i], y[i]
+    out[i, 0] = a + b
+    out[i, 1] = a - b
+    out[i, 2] = a * b
+    out[i, 3] = a // b
+    out[i, 4] = a % b
+    out[i, 5] = -a
+    out[i, 6] = ~a
+    out[i, 7] = (a & b) ^ (a | b)
+    out[i, 8] = a << b
+    out[i, 9] = a >> b
+    out[i, 10] = (a << 3) + (a >> 2)
+    out[i, 11] = abs(a)
+    out[i, 12] = min(a, b)
+    out[i, 13] = np.maximum(a, b)
+    out[i, 14] = a // 7 + a % 5
+    out[i, 15] = np.float64(a) / 3
+    tests[i, 0] = a < b
+    tests[i, 1] = a == b or a >= 5
+    tests[i, 2] = not (a == b or a < b)
+    tests[i, 3] = bool(a) == (b > 2)
+
+
+@es.kernel(fma=False)
+def of_floats(i, x, y, out, tests):
+    a, b = x[i], y[i]
+    out[i, 0] = a + b
+    out[i, 1] = a - b
+    out[i, 2] = a * b
+    out[i, 3] = a / b
+    out[i, 4] = a // b
+    out[i, 5] = a % b
+    out[i, 6] = -a
+    out[i, 7] = abs(a)
+    out[i, 8] = min(a, b)
+    out[i, 9] = max(a, b)
+    out[i, 10] = np.minimum(a, b)
+    out[i, 11] = np.maximum(a, b)
+    out[i, 12] = np.fmin(a, b)
+    out[i, 13] = np.fmax(a, 0.0)
+    out[i, 14] = np.sqrt(abs(a))
+    out[i, 15] = np.floor(a) + np.ceil(b)
+    out[i, 16] = np.trunc(a) - np.rint(b)
+    out[i, 17] = np.copysign(a, b)
+    out[i, 18] = a if b < a else 2
+    tests[i, 0] = a < b
+    tests[i, 1] = not a <= b
+    tests[i, 2] = a != b or np.isnan(a)
+    tests[i, 3] = np.isfinite(a) and np.isinf(b)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+                                   "uint64", "float32", "float64"])  # fmt: skip
+def test_operations_on_numbers_of_each_type(space, dtype):
+    x, y = numbers(dtype, 60), numbers(dtype, 60, seed=2)
+    tests = np.zeros((60, 4), bool)
+    if np.dtype(dtype).kind == "f":
+        special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5]
+        x[:36], y[:36] = np.transpose(list(product(special, special)))
+        agrees(space, of_floats, x, y, np.zeros((60, 19), dtype), tests, last=60)
+        return
+    limits = [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1]
+    x[:16], y[:16] = np.transpose(np.array(list(product(limits, limits)), dtype))
+    agrees(space, of_integers, x, y, np.zeros((60, 16), dtype), tests, last=60)
+
+
+@es.kernel
 def divided(i, a, b, out):
     x, y = a[i], b[i]
     v, n = x, 0
