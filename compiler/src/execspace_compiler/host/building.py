@@ -155,7 +155,7 @@ def object_code(kernel: Kernel, source: Source) -> bytes:
         If LLVM refuses the module: a defect of execspace.
     """
     try:
-        return machine.object_code(source.text, source.linked)
+        return machine.object_code(source.text, source.linked, source.lanes)
     except RuntimeError as error:
         told = str(error).strip()
         raise BackendCompileError(

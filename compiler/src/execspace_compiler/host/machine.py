@@ -220,15 +220,18 @@ def _parsed(text: str, context: Any) -> ModuleRef:
     return module
 
 
-def optimised(text: str, linked: tuple[Uniform, ...] = ()) -> ModuleRef:
-    """A module, optimised for the processor; `linked`: functions that it calls."""
+def optimised(text: str, linked: tuple[Uniform, ...] = (), lanes: bool = False) -> ModuleRef:
+    """A module, optimised for the processor; `linked`: functions that it calls; `lanes`: its loops
+    run in lanes already."""
     llvm = _llvm()
     machine = target_machine()
     context = llvm.create_context()
     module = _parsed(text, context)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
+    # At level 3 LLVM copies loops for tests that come out alike in all rounds, which takes half as
+    # long again and makes no kernel in lanes faster.
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if lanes else 3)
+    options.loop_vectorization = not lanes
+    options.slp_vectorization = not lanes
     options.loop_interleaving = True
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
@@ -249,9 +252,9 @@ def assembly(module: ModuleRef) -> str:
     return _emitted(module, 0).decode()
 
 
-def object_code(text: str, linked: tuple[Uniform, ...] = ()) -> bytes:
-    """An object file of a module."""
-    return _emitted(optimised(text, linked), 1)
+def object_code(text: str, linked: tuple[Uniform, ...] = (), lanes: bool = False) -> bytes:
+    """An object file of a module; arguments as those of `optimised`."""
+    return _emitted(optimised(text, linked, lanes), 1)
 
 
 def _emitted(module: ModuleRef, binary: int) -> bytes:

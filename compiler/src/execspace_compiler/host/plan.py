@@ -124,7 +124,7 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         from .machine import optimised
 
         source = self._source
-        return optimised(source.text, source.linked)
+        return optimised(source.text, source.linked, source.lanes)
 
     @property
     def cache(self) -> tuple[str, str]:
