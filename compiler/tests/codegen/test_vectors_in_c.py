@@ -27,7 +27,7 @@ AVX2 = frozenset(["avx2"])
 
 
 def view(dtype="float64", rank=1):
-    return ViewType(dtype, rank, "right", 0, False, "host")
+    return ViewType(dtype, rank, "right", rank - 1, False, "host")
 
 
 def lowered(kernel, *types, kind="range", rank=1, lanes=0, reducer=None):

@@ -8,7 +8,7 @@ from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.backend import ir, lower_kernel, spmd
 
 VIEW = ViewType("float64", 1, "right", 0, False, "host")
-PLANE = ViewType("float64", 2, "right", 0, False, "host")
+PLANE = ViewType("float64", 2, "right", 1, False, "host")
 
 
 def lowered(kernel, *types, kind="range", rank=1, pattern="for"):

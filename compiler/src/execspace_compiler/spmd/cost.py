@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from .. import ir
 from ..ir import Expr, Stmt
 from ..ir.ops import FLOAT1, FLOAT2
+from ..ir.rewriting import names_set_in
 from ..ir.types import Scalar, Vector, ViewTy
 
 _ROUNDS = 16  # of loops of unknown length
@@ -18,6 +19,9 @@ _MOST_ROUNDS = 64  # of others: what happens once before them is not to disappea
 _BRANCH = 3  # now and then one is predicted wrongly
 _DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
 _GATHER, _SCATTER = 4, 5  # for each lane: its address, the access, and its place in the vector
+# More for each lane that goes along a row of its own: that is read from as many places of memory at
+# once, while a call by itself reads one row, which processors fetch beforehand.
+_ROW = 3
 _CHEAP_FUNCTIONS = frozenset(("floor", "ceil", "trunc", "rint", "copysign", "fabs"))
 _ELSEWHERE = 100  # a function of the host
 _BY_LANE = frozenset(("floordiv", "mod", "pow", "truncdiv", "truncmod"))
@@ -41,17 +45,28 @@ class Costs:
         self.gather, self.scatter = (2, 3) if gathers else (_GATHER, _SCATTER)
         self.free = free
         self.bits = bits
+        self.set_in_loops: frozenset[str] = frozenset()
         self._known: dict[str, float] = {}
 
     def of(self, name: str) -> float:
         """The cost of a call."""
         if name not in self._known:
-            f = self.functions[name]
+            f, outer = self.functions[name], self.set_in_loops
+            self.set_in_loops = frozenset()
             self._known[name] = _ELSEWHERE if f.external is not None else self.body(f.body)
+            self.set_in_loops = outer
         return self._known[name]
 
     def body(self, body: tuple[Stmt, ...]) -> float:
         return sum(map(self.statement, body))
+
+    def round(self, s: ir.For | ir.While) -> float:
+        """The cost of a round of a loop."""
+        outer = self.set_in_loops
+        self.set_in_loops |= {*names_set_in(s.body), *([s.name] if isinstance(s, ir.For) else [])}
+        found = self.body(s.body) + 1
+        self.set_in_loops = outer
+        return found
 
     def statement(self, s: Stmt) -> float:
         total = sum(map(self.expression, ir.expressions(s)))
@@ -69,15 +84,15 @@ class Costs:
                 rounds = len(range(*values)) if len(values) == 3 else _ROUNDS
                 if rounds > 1 << 40:
                     rounds = _ROUNDS
-                one = self.body(s.body) + 1
+                one = self.round(s)
                 if self.runs_on_vectors(s):
                     one /= max(1, self.bits // _widest(s.body))
                 return total + one * min(rounds, _MOST_ROUNDS)
             case ir.While():
                 (*_, lanes) = (None, *(a.type for a in ir.operands(s.test) if _is_any(s.test)))
                 if isinstance(lanes, Vector):  # one lane after another
-                    return lanes.lanes * (self.body(s.body) + 2)
-                return (total + self.body(s.body) + 1) * _ROUNDS
+                    return lanes.lanes * (self.round(s) + 1)
+                return (total + self.round(s)) * _ROUNDS
             case ir.Print():
                 return total + _ELSEWHERE
         return total
@@ -193,7 +208,16 @@ class Costs:
             assert isinstance(steps, ir.Const)
             if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
                 return self.registers(t) * (2 if stores else 1)
-        return parts * t.lanes * (self.scatter if stores else self.gather)
+        more = _ROW if self._goes_along(s) and view.lanes == 1 else 0
+        return parts * t.lanes * ((self.scatter if stores else self.gather) + more)
+
+    def _goes_along(self, s: ir.Load | ir.Store) -> bool:
+        """Whether each lane accesses another element in each round of a loop, all as far apart."""
+        return any(
+            isinstance(e, ir.Var) and not isinstance(e.type, Vector) and e.name in self.set_in_loops
+            for i in s.indices
+            for e in ir.subexpressions(i)
+        )
 
 
 def _only_assigns(s: ir.If) -> bool:
