@@ -61,8 +61,11 @@ def test_lanes_are_those_of_the_processor_that_is_named(python):
         import execspace as es
 
         def orbit(i, x):
-            while x[i] < 1e6:
-                x[i] = x[i] * x[i] + 1.5
+            a, b, n = x[i], 0.0, 0
+            while a * a + b * b < 4.0 and n < 100:
+                a, b = a * a - b * b + x[i], 2.0 * a * b
+                n += 1
+            x[i] = n
 
         told = es.explain(es.RangePolicy(100, space="serial"), orbit, np.ones(100)).vectorisation
         print(told[0].partition(" ")[0])

@@ -1,12 +1,14 @@
 """Which kernels run in lanes if nobody says how many: the cost model, for any processor."""
 
+import math
+
 import pytest
 
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.backend import lower_kernel
-from execspace_compiler.spmd.choice import chosen
+from execspace_compiler.spmd.choice import Processor, chosen
 
 VECTORS = {"avx2": frozenset(["avx2"]), "avx512": frozenset(["avx2", "avx512f", "avx512vl"])}
 
@@ -19,11 +21,12 @@ def view(rank, dtype="float64"):
 def choice(request):
     """How a kernel would run on a processor."""
 
-    def made(kernel, *types):
+    def made(kernel, *types, functions=()):
         lowered = lower_kernel(
             Kernel(kernel), LaunchSpec("for", policy_spec("range", 1), types), None, 32
         )
-        return chosen(lowered.functions, 0, 0, VECTORS[request.param])
+        on = Processor(VECTORS[request.param], has_function=lambda name, kind: name in functions)
+        return chosen(lowered.functions, 0, on)
 
     return made
 
@@ -79,3 +82,69 @@ def test_what_is_the_same_for_all_calls_does_not_run_in_lanes(choice):
 
     found = choice(alike, view(1), SCALAR_TYPES[int])
     assert found.form is None and found.why == "all its calls do the same"
+
+
+def branch(i, x, y):
+    if x[i] > 0.0:
+        y[i] = math.sqrt(x[i])
+    else:
+        y[i] = -x[i]
+
+
+def smoothed(i, x, y):
+    total = 0.0
+    for k in range(-2, 3):
+        total += math.sqrt(x[min(max(i + k, 0), len(x) - 1)]) / (i + k)
+    y[i] = total
+
+
+def ones(i, x, y):
+    v, n = x[i], 0
+    while v != 0:
+        v &= v - 1
+        n += 1
+    y[i] = n
+
+
+def root(i, x, y):
+    v = 1.0
+    for _ in range(50):
+        step = (v * v - x[i]) / (2.0 * v)
+        v -= step
+        if abs(step) < 1e-12:
+            break
+    y[i] = v
+
+
+def test_compilers_are_asked_about_kernels_that_they_may_vectorise_themselves(choice):
+    """Branches, short loops of a known length, and loops whose results they know."""
+    for kernel in (branch, smoothed):
+        assert choice(kernel, view(1), view(1)).asks
+    assert choice(ones, view(1, "int64"), view(1, "int64")).asks
+    found = choice(root, view(1), view(1))
+    assert found.form is not None
+    assert not found.asks
+
+
+def waves(i, x, y):
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] * math.cos(x[k] * i)
+    y[i] = total
+
+
+def test_functions_without_vector_versions_do_not_pay(choice):
+    assert choice(waves, view(1), view(1)).form is None
+    assert choice(waves, view(1), view(1), functions=("cos",)).form is not None
+
+
+def products(i, c, v, x, y):
+    total = 0.0
+    for k in range(c.extent(0)):
+        if c[k, i] >= 0:
+            total += v[k, i] * x[c[k, i]]
+    y[i] = total
+
+
+def test_gathers_of_which_little_is_computed_do_not_pay(choice):
+    assert choice(products, view(2, "int32"), view(2), view(1), view(1)).form is None

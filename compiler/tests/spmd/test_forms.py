@@ -5,7 +5,7 @@ import pytest
 
 import execspace as es
 from execspace_compiler.ir.text import function_text
-from execspace_compiler.spmd.choice import chosen
+from execspace_compiler.spmd.choice import Processor, chosen
 from execspace_compiler.spmd.form import lane_form, program_of
 
 AVX2 = frozenset(("avx2", "avx", "fma"))
@@ -135,14 +135,14 @@ NBODY = ("float64[1]", "float64[1]", int)
     ],
 )
 def test_lanes_are_as_wide_as_registers_where_they_pay(lower, kernel, arguments, features, lanes):
-    choice = chosen(lower(kernel, *arguments).functions, 0, 0, features)
+    choice = chosen(lower(kernel, *arguments).functions, 0, Processor(features, 0))
     assert (choice.form and choice.form.lanes) == lanes
 
 
 def test_what_the_user_asks_for_comes_first(lower):
     functions = lower(flat, "float64[1]").functions
-    assert chosen(functions, 0, 16, AVX2).form.lanes == 16
-    assert chosen(lower(nbody, *NBODY).functions, 0, 1, AVX2).form is None
+    assert chosen(functions, 0, Processor(AVX2, 16)).form.lanes == 16
+    assert chosen(lower(nbody, *NBODY).functions, 0, Processor(AVX2, 1)).form is None
 
 
 def test_calls_that_all_do_the_same_gain_nothing(lower):
@@ -150,7 +150,7 @@ def test_calls_that_all_do_the_same_gain_nothing(lower):
         for k in range(n):
             x[k] = 1.0 / (x[k] + 1.0) + n
 
-    choice = chosen(lower(kernel, "float64[1]", int).functions, 0, 0, AVX2)
+    choice = chosen(lower(kernel, "float64[1]", int).functions, 0, Processor(AVX2, 0))
     assert choice.form is None and "the same" in choice.why
 
 
@@ -221,5 +221,5 @@ def test_locks_in_functions_are_seen(lower, loop):
         es.atomic_store(lock, 0, 0)
 
     functions = lower(spins if loop == "while" else tries, "int64[1]", "int64[1]").functions
-    choice = chosen(functions, 0, 4, AVX2)
+    choice = chosen(functions, 0, Processor(AVX2, 4))
     assert choice.form is None and "wait for others" in choice.why

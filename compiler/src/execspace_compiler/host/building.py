@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from execspace import BackendCompileError, ExecutionSpace, Kernel, LaunchSpec
 from execspace.base import config
 
+from .. import ir
 from ..analysis.overlap import written_pairs
+from ..codegen.llvm.functions import has_vectors
 from ..codegen.llvm.printer import outside_symbol
 from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
@@ -16,25 +18,25 @@ from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..passes.scan_parts import scan_parts
 from ..reductions.results import check_out
 from ..reductions.running import joining_kernel, joins_in_turn, running_values
-from ..spmd.choice import Choice, chosen
+from ..spmd.choice import Choice, Processor, chosen
 from ..teams.host_limits import team_limits
 from ..typing.lowered import Lowered
 from . import machine
 from .entry import disjoint_patterns
 from .facts import Facts
-from .launch_source import Source, launch_module
+from .launch_source import Source, launch_module, loops_module
 from .launcher import Launcher
+from .vectorising import is_vectorised
 from .wide import aligned_views
 
 if TYPE_CHECKING:
     from ..teams.host_teams import HostTeam
 
 
-def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
+def choices_of(lowered: Lowered, order: tuple[int, ...]) -> tuple[Choice, ...]:
     """In how many lanes a kernel runs on this host; of a fused one each part, as it does alone."""
-    policy, features = lowered.spec.policy, machine.vector_math().features
-    asked = policy.lanes or config.lanes()
-    found = []
+    fastest = order[-1]
+    on, found = this_processor(lowered), []
     for n, body in enumerate(lowered.parts or (lowered.body,)):
         last = n >= len(lowered.parts) - 1
         running = None
@@ -42,8 +44,7 @@ def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
         if last and lowered.spec.pattern == "scan":
             from ..mapping.scan_lanes import scan_choice  # loaded by scans
 
-            parts, called, fma = scan_parts(lowered), lowered.functions[:-1], _contracts(lowered)
-            found.append(scan_choice(parts, called, fastest, asked, features, fma))
+            found.append(scan_choice(scan_parts(lowered), lowered.functions[:-1], fastest, on))
             continue
         if last and lowered.reduction is not None:
             if lowered.reduction.array is not None:
@@ -53,14 +54,29 @@ def choices_of(lowered: Lowered, fastest: int) -> tuple[Choice, ...]:
                 running = running_values(lowered.reduction)
                 functions = (*functions, joining_kernel(body, lowered.reduction))
         name = f"__lanes{n}_" if lowered.parts else "__lanes"
-        found.append(
-            chosen(functions, fastest, asked, features, name, _contracts(lowered), running)
-        )
+        choice = chosen(functions, fastest, on, name, running)
+        if choice.asks and vectorised_by_llvm(lowered, order, body):
+            choice = Choice(None, "LLVM's own vectors do neighbouring calls")
+        found.append(choice)
     return tuple(found)
 
 
-def _contracts(lowered: Lowered) -> bool:
-    return lowered.kernel.fma and not lowered.kernel.fastmath
+def vectorised_by_llvm(lowered: Lowered, order: tuple[int, ...], body: ir.Function) -> bool:
+    """Whether LLVM's own vectors do neighbouring calls of a kernel, or of a part of one."""
+    disjoint = bool(written_pairs(lowered, disjoint_patterns(lowered)))
+    text = loops_module(lowered, order, body, disjoint, machine.vector_math())
+    return is_vectorised(str(machine.optimised(text)))
+
+
+def this_processor(lowered: Lowered) -> Processor:
+    """What lanes depend on here, for a kernel."""
+    target, kernel = machine.vector_math(), lowered.kernel
+    asked = lowered.spec.policy.lanes or config.lanes()
+
+    def has_function(name: str, kind: str) -> bool:
+        return has_vectors(name, kind, target, kernel.fastmath)
+
+    return Processor(target.features, asked, kernel.fma and not kernel.fastmath, has_function)
 
 
 class HostKernel:
@@ -71,14 +87,13 @@ class HostKernel:
         self.choices: tuple[Choice, ...] = (Choice(None, ""),)
         self.ranges: tuple[tuple[int, Choice], ...] = ()
         if spec.policy.kind == "team":
-            from ..mapping.nested_lanes import RUNNING, LaneRanges, Processor
+            from ..mapping.nested_lanes import RUNNING, LaneRanges
             from ..teams.host_teams import host_team  # loaded by kernels of teams
 
-            policy, features = spec.policy, machine.vector_math().features
-            processor = Processor(features, policy.lanes or config.lanes(), _contracts(lowered))
+            policy = spec.policy
             functions = lowered.functions[:-1]
             lanes = min(policy.vector_length or RUNNING, RUNNING)
-            ranges = LaneRanges(functions, lanes, processor)
+            ranges = LaneRanges(functions, lanes, this_processor(lowered))
             size = policy.team_size or 1
             self.team = host_team(lowered, size, policy.vector_length or 1, ranges)
             self.ranges = tuple(ranges.choices)
@@ -86,7 +101,7 @@ class HostKernel:
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
         if self.team is None:
-            self.choices = choices_of(lowered, self.order[-1])
+            self.choices = choices_of(lowered, self.order)
 
     def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""

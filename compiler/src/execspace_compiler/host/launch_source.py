@@ -103,6 +103,26 @@ def launch_module(
     return Source(text, tuple(printer.text.linked), libraries, all(lanes))
 
 
+def loops_module(
+    lowered: Lowered, order: tuple[int, ...], body: ir.Function, disjoint: bool, target: VectorMath
+) -> str:
+    """LLVM IR of nothing but the loops over calls of a kernel, or of a part of a fused one, call by
+    call."""
+    reduction = None if body in lowered.parts[:-1] else lowered.reduction
+    calls = Calls(body, lowered.leading, lowered.spec.policy, order, reduction)
+    walk = walk_function if reduction is None else joined_function
+    functions = (*lowered.functions[:-1], body, walk(calls, "_chunk"))
+    module = replace(
+        lowered.module(disjoint=disjoint), functions=functions, parts=frozenset([body.name])
+    )
+    printer = LlvmPrinter(with_thresholds(module), frozenset(["_chunk"]), target)
+    source = printer.source()  # which finds what it needs
+    lines = [*printer.text.lines(), "", *source, ""]
+    return "\n".join(
+        line.replace("internal ", "", 1) if "@f._chunk(" in line else line for line in lines
+    )
+
+
 _CALLED = frozenset(("_chunk", "_totals", "_seed", "_prefixes", "_finish"))  # by the entry
 
 

@@ -152,6 +152,13 @@ def describe_vectors(text: str) -> tuple[str, ...]:
     return tuple(f"{found[s]} innermost loop{'s' * (found[s] > 1)}: {s}" for s in order)
 
 
+def is_vectorised(text: str) -> bool:
+    """Whether all loops over calls, in optimised LLVM IR, are loops over vectors."""
+    metadata = {m[1]: m[2] for line in text.splitlines() if (m := _METADATA.match(line))}
+    loops = [loop for _, blocks in _functions(text) for loop in _innermost(blocks, metadata)]
+    return all(loop.marked for loop in loops) and any(loop.widths for loop in loops)
+
+
 _Blocks = dict[str, tuple[str, ...]]
 
 

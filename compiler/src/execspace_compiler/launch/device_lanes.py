@@ -6,7 +6,7 @@ from execspace.base import config
 
 from .. import ir
 from ..ir.types import Scalar
-from ..spmd.choice import Choice, chosen
+from ..spmd.choice import Choice, Processor, chosen
 from ..typing.lowered import Lowered
 
 
@@ -20,7 +20,7 @@ def device_choices(
         return (Choice(None, "teams run call by call here"),)
     if any(_is_float16(e) for f in lowered.functions for e in ir.walk_expressions(f.body)):
         return (Choice(None, "float16 has no vectors here"),)
-    asked = policy.lanes or config.lanes()
+    on = Processor(features, policy.lanes or config.lanes())
     bodies, found = lowered.parts or (lowered.body,), []
     for n, body in enumerate(bodies):
         if pattern != "for" and n == len(bodies) - 1:
@@ -29,7 +29,10 @@ def device_choices(
         functions = (*lowered.functions[:-1], body)
         name = f"__lanes{n}_" if lowered.parts else "__lanes"
         # GCC takes vectors that are wider than registers apart, at twice the time.
-        found.append(chosen(functions, fastest, asked, features, name, pairs=False))
+        choice = chosen(functions, fastest, on, name, pairs=False)
+        if choice.asks:
+            choice = Choice(None, "compilers have vectors of their own for such calls")
+        found.append(choice)
     return tuple(found)
 
 

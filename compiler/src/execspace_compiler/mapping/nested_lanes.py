@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from execspace.base.dataclass import dataclass
 from execspace.base.flags import MOST_LANES
 
 from .. import ir
 from ..ir import Assign, Call, Expr, For, If, Op, Stmt, Var, integer, op, var
 from ..ir.rewriting import names_set_in, rewritten
 from ..ir.types import BOOL, INT64, Pointer, Scalar, ViewTy
+from ..passes.scan_packing import with_constant
 from ..passes.scan_parts import ScanParts
 from ..reductions.joins import State
 from ..reductions.reduction import returned, returned_type
 from ..reductions.running import Running, in_order
-from ..spmd.choice import Choice, chosen
+from ..spmd.choice import Choice, Processor, chosen
 from ..spmd.varying import NotVectorised
 from ..teams.failures import FAILS, FLAGS
 from ..teams.ranges import Outer, Ranges, around
@@ -32,16 +32,6 @@ from .scan_lanes import scan_choice, scan_in_lanes
 RUNNING = 8
 """Most running values: vectors of so many numbers hide the latency of an addition, and short ranges
 have as many iterations."""
-
-
-@dataclass(frozen=True)
-class Processor:
-    """What lanes depend on: features as LLVM names them, lanes that the user asks for (0: none),
-    and whether products and sums are contracted."""
-
-    features: frozenset[str]
-    asked: int
-    fma: bool
 
 
 class LaneRanges(Ranges):
@@ -123,10 +113,8 @@ class LaneRanges(Ranges):
         processor, number = self.processor, len(self.choices)
         try:
             parts, given = self.scan_parts(f"_range{number}", s, body, probe)
-            choice = scan_choice(
-                parts, self.called(parts.contribution, parts.rest), 0, processor.asked,
-                processor.features, processor.fma, f"__range{number}",
-            )  # fmt: skip
+            called = self.called(parts.contribution, parts.rest)
+            choice = scan_choice(parts, called, 0, processor, f"__range{number}")
         except NotVectorised as reason:
             choice, given = Choice(None, str(reason)), ()
         self.choices.append((s.loc.line, choice))
@@ -154,11 +142,30 @@ class LaneRanges(Ranges):
             return nothing.get(e.name, e) if isinstance(e, Var) else e
 
         probe = tuple(rewritten(t, without_prefix) for t in probe)
+        probe, body = (self._with_constants(part, name) for part in (probe, body))
         both = (*self.given(s.name, probe, s.own), *self.given(s.name, body, s.states))
         given = {v.name: v for v in both}
         own = self.function(f"{name}_own", s.name, probe, given, (), s.own)
         rest = self.function(f"{name}_rest", s.name, body, given, s.states, ())
         return ScanParts(own, (), rest), tuple(given.values())
+
+    def _with_constants(self, body: tuple[Stmt, ...], label: str) -> tuple[Stmt, ...]:
+        """Statements whose calls with constant tests are those of functions without these."""
+
+        def change(e: Expr) -> Expr:
+            e = ir.with_operands(e, tuple(map(change, ir.operands(e))))
+            if not isinstance(e, Call) or self.known[e.function].external is not None:
+                return e
+            f, name = self.known[e.function], e.function
+            for p, a in zip(f.parameters, e.args, strict=True):
+                fixed = p.name not in names_set_in(f.body)
+                if fixed and isinstance(a, ir.Const) and a.type == BOOL:
+                    name += f"{label}_{p.name}_{bool(a.value)}"
+                    f = replace(with_constant(f, p, bool(a.value)), name=name)
+            self.known[name] = f
+            return replace(e, function=name)
+
+        return tuple(rewritten(t, change) for t in body)
 
     def joined(self, body: tuple[Stmt, ...]) -> ir.Combine | None:
         """What joins the contributions of an iteration."""
@@ -193,9 +200,10 @@ class LaneRanges(Ranges):
         suffix = f"__range{number}_"
         functions = (*self.called(made), made)
         choice = chosen(
-            functions, 0, processor.asked, processor.features, suffix, processor.fma, running,
-            most=most, what="iterations",
+            functions, 0, processor, suffix, running, most=most, what="iterations"
         )  # fmt: skip
+        if choice.asks:
+            choice = Choice(None, "compilers have vectors of their own for such iterations")
         return choice, tuple(given.values())
 
     def called(self, *functions: ir.Function) -> list[ir.Function]:

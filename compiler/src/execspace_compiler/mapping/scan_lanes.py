@@ -15,16 +15,15 @@ from ..ir import Expr, Stmt, Var, integer, op, var
 from ..ir.types import Scalar, Vector, ViewTy
 from ..passes.scan_parts import ScanParts
 from ..reductions.running import lanes_from
-from ..spmd.choice import Choice, chosen, contracts
+from ..spmd.choice import Choice, Processor, chosen
 from ..spmd.form import LaneForm, lane_form, program_of
 from ..spmd.varying import NotVectorised
 from .lanes import Turns, in_turn, over_vectors
 
 
 def scan_choice(
-    parts: ScanParts, called: Sequence[ir.Function], fastest: int, asked: int,
-    features: frozenset[str], fma: bool, suffix: str = "",
-) -> Choice:  # fmt: skip
+    parts: ScanParts, called: Sequence[ir.Function], fastest: int, on: Processor, suffix: str = ""
+) -> Choice:
     """How a scan runs: in lanes if that is worth it for one of its parts.
 
     `called`: functions that they call. `suffix`: of the names of forms, for each scan another one.
@@ -38,21 +37,20 @@ def scan_choice(
         return Choice(None, "it has assertions")
     own, behind = f"{suffix}__own", f"{suffix}__rest"
     given = len(parts.rest.parameters) - len(parts.contribution.parameters)
-    choice = chosen(first, fastest, asked, features, own, fma)
+    choice = chosen(first, fastest, on, own)
     form = choice.form
-    contract = contracts(fma, features)
     try:
         if form is None:
             varies = (None,) * given
-            other = chosen(last, fastest, asked, features, behind, fma, last=varies)
+            other = chosen(last, fastest, on, behind, last=varies)
             if other.form is None:
                 return choice
             choice = other
-            form = lane_form(program_of(first), fastest, other.form.lanes, own, contract)
+            form = lane_form(program_of(first), fastest, other.form.lanes, own, on.contracts)
         results = form.findings.results
         live = results[len(results) - len(parts.live) :]
         steps = (*live, *((None,) * (given - len(live))))
-        after = lane_form(program_of(last), fastest, form.lanes, behind, contract, steps)
+        after = lane_form(program_of(last), fastest, form.lanes, behind, on.contracts, steps)
     except NotVectorised as reason:
         return Choice(None, str(reason))
     return Choice(replace(form, after=after), choice.why)

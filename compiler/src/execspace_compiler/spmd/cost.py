@@ -6,7 +6,9 @@ are taken; both are taken to do so equally often.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt
@@ -16,45 +18,60 @@ from ..ir.types import Scalar, Vector, ViewTy
 
 _ROUNDS = 16  # of loops of unknown length
 _MOST_ROUNDS = 64  # of others: what happens once before them is not to disappear
+_LONGEST = 1.5  # times as many rounds for the lane that takes most
 _BRANCH = 3  # now and then one is predicted wrongly
 _DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
 _GATHER, _SCATTER = 4, 5  # for each lane: its address, the access, and its place in the vector
 # More for each lane that goes along a row of its own: that is read from as many places of memory at
 # once, while a call by itself reads one row, which processors fetch beforehand.
 _ROW = 3
+_IRREGULAR = 1  # more where addresses come from memory: all lanes wait for the last one
+_PRIVATE = 6  # more for private arrays: what lanes have just stored anywhere is slow to come back
+_CALL = 8  # of each lane: vectors are in memory meanwhile
 _CHEAP_FUNCTIONS = frozenset(("floor", "ceil", "trunc", "rint", "copysign", "fabs"))
 _ELSEWHERE = 100  # a function of the host
 _BY_LANE = frozenset(("floordiv", "mod", "pow", "truncdiv", "truncmod"))
 _FREE = frozenset(("bounded", "real", "imag", "lane", "low", "high"))
 
 
-class Costs:
-    """Costs of functions on registers of some bits.
+HasFunction = Callable[[str, str], bool]
 
-    `gathers`: there are instructions for them. `free`: vectors of Views cost nothing.
-    """
+
+def _every_function(name: str, kind: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What costs depend on: the bits of registers, whether there are instructions that gather, and
+    which mathematical functions of which type have vector versions."""
+
+    bits: int
+    gathers: bool = False
+    has_function: HasFunction = _every_function
+
+
+class Costs:
+    """Costs of functions on a machine; `free`: vectors of Views cost nothing."""
 
     def __init__(
-        self,
-        functions: Mapping[str, ir.Function],
-        bits: int,
-        gathers: bool = False,
-        free: bool = False,
+        self, functions: Mapping[str, ir.Function], machine: Machine, free: bool = False
     ) -> None:
         self.functions = functions
-        self.gather, self.scatter = (2, 3) if gathers else (_GATHER, _SCATTER)
-        self.free = free
-        self.bits = bits
+        self.machine, self.bits, self.free = machine, machine.bits, free
+        less = 1 if machine.gathers else 0
+        self.gather, self.scatter = _GATHER - less, _SCATTER - less
         self.set_in_loops: frozenset[str] = frozenset()
+        self.set_in_loop: frozenset[str] | None = None  # the innermost one, if there is any
         self._known: dict[str, float] = {}
 
     def of(self, name: str) -> float:
         """The cost of a call."""
         if name not in self._known:
-            f, outer = self.functions[name], self.set_in_loops
-            self.set_in_loops = frozenset()
+            f, outer = self.functions[name], (self.set_in_loops, self.set_in_loop)
+            self.set_in_loops, self.set_in_loop = frozenset(), None
             self._known[name] = _ELSEWHERE if f.external is not None else self.body(f.body)
-            self.set_in_loops = outer
+            self.set_in_loops, self.set_in_loop = outer
         return self._known[name]
 
     def body(self, body: tuple[Stmt, ...]) -> float:
@@ -62,10 +79,12 @@ class Costs:
 
     def round(self, s: ir.For | ir.While) -> float:
         """The cost of a round of a loop."""
-        outer = self.set_in_loops
-        self.set_in_loops |= {*names_set_in(s.body), *([s.name] if isinstance(s, ir.For) else [])}
+        outer = self.set_in_loops, self.set_in_loop
+        own = {s.name} if isinstance(s, ir.For) else set()
+        self.set_in_loop = frozenset(own.union(names_set_in(s.body)))
+        self.set_in_loops |= self.set_in_loop
         found = self.body(s.body) + 1
-        self.set_in_loops = outer
+        self.set_in_loops, self.set_in_loop = outer
         return found
 
     def statement(self, s: Stmt) -> float:
@@ -92,7 +111,8 @@ class Costs:
                 (*_, lanes) = (None, *(a.type for a in ir.operands(s.test) if _is_any(s.test)))
                 if isinstance(lanes, Vector):  # one lane after another
                     return lanes.lanes * (self.round(s) + 1)
-                return (total + self.round(s)) * _ROUNDS
+                longest = _LONGEST if _is_left_in_turn(s) else 1
+                return (total + self.round(s)) * _ROUNDS * longest
             case ir.Print():
                 return total + _ELSEWHERE
         return total
@@ -175,8 +195,10 @@ class Costs:
             one = self._number(e, kind)
         elif name in FLOAT1 + FLOAT2 and name not in _CHEAP_FUNCTIONS:
             one = _FUNCTION
+            if isinstance(kind, Vector) and not self.machine.has_function(name, kind.name):
+                return kind.lanes * (one + _CALL)
         elif isinstance(kind, Vector) and name == "mul" and kind.is_integer and kind.bits == 64:
-            one = 3
+            one = 3 if self.machine.gathers else 12  # with AVX-512 one instruction
         elif name == "cast" and isinstance(kind, Vector) and {kind.kind, e.type.kind} > {"f"}:
             one = 2 * kind.lanes / count if 64 in (kind.bits, e.type.bits) else 1
         if kind.kind == "c":
@@ -190,7 +212,9 @@ class Costs:
         return 4 if isinstance(e.args[1], ir.Const) else _INTEGER_DIVISION
 
     def access(self, s: ir.Load | ir.Store, t: object, stores: bool) -> float:
-        """The cost of a load or store."""
+        """The cost of a load or store; what is the same in each round is loaded before the loop."""
+        if not stores and self._is_invariant(s):
+            return 0
         if not isinstance(t, Vector):
             return 1
         view = s.view.type
@@ -208,8 +232,23 @@ class Costs:
             assert isinstance(steps, ir.Const)
             if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
                 return self.registers(t) * (2 if stores else 1)
-        more = _ROW if self._goes_along(s) and view.lanes == 1 else 0
+        more = _PRIVATE if view.lanes > 1 else _ROW if self._goes_along(s) else 0
+        more += _IRREGULAR if any(_is_loaded(i) for i in s.indices) else 0
         return parts * t.lanes * ((self.scatter if stores else self.gather) + more)
+
+    def _is_invariant(self, s: ir.Load | ir.Store) -> bool:
+        """Whether it is of the same elements, for the same lanes, in each round of a loop."""
+        if self.set_in_loop is None:
+            return False
+        given = [*s.indices, *(e for e in (s.byte, s.mask) if e is not None)]
+        own = self.set_in_loop
+        view = s.view.type
+        if not isinstance(view, ViewTy) or view.shape is not None:  # private arrays change
+            return False
+        return not any(
+            isinstance(e, ir.Load) or (isinstance(e, ir.Var) and e.name in own)
+            for e in ir.subexpressions(*given)
+        )
 
     def _goes_along(self, s: ir.Load | ir.Store) -> bool:
         """Whether each lane accesses another element in each round of a loop, all as far apart."""
@@ -218,6 +257,17 @@ class Costs:
             for i in s.indices
             for e in ir.subexpressions(i)
         )
+
+
+def _is_left_in_turn(s: ir.While) -> bool:
+    """Whether some lanes leave a loop before others do."""
+    ends = (t for t in s.body if isinstance(t, ir.If) and t.body == (ir.Break(),))
+    return any(_is_any(e) for t in ends for e in ir.subexpressions(t.test))
+
+
+def _is_loaded(index: Expr) -> bool:
+    """Whether a subscript is a number from memory."""
+    return any(isinstance(e, ir.Load) for e in ir.subexpressions(index))
 
 
 def _only_assigns(s: ir.If) -> bool:

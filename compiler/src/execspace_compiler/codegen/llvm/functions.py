@@ -14,6 +14,7 @@ from .inline_functions import fma, inline_function
 from .spelling import type_of
 from .uniform_calls import any_accuracy, uniform
 from .vector_functions import ATTRIBUTES, declaration, vector_function
+from .vector_math import VectorMath
 from .vectors import each_lane, joined, part
 
 # Operation -> function for doubles; that for floats ends in f.
@@ -55,6 +56,15 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         text = f'"vector-function-abi-variant"="{",".join(mappings)}"'
         group = f" {e.module.group(text)}"
     return e.op(f"call {e.flags}{kind} {symbol}({given}){group}")
+
+
+def has_vectors(name: str, kind: str, target: VectorMath, fast: bool = False) -> bool:
+    """Whether a function of vectors is more than calls for one lane after another."""
+    if inline_function(name, kind, target.features, 2) is not None:
+        return True
+    versions = any_accuracy if fast else uniform
+    found = versions(name, kind, target.features, target.libraries)
+    return found is not None and bool(found.mappings)
 
 
 def _inlined(e: Emitter, name: str, args: list[str], t: Scalar, lanes: int) -> str | None:
