@@ -221,3 +221,19 @@ def test_explain_tells_of_lanes():
     assert any("calls at a time, of neighbouring i, in lanes" in line for line in told)
     told = es.explain(policy, plain, x, y, pattern="scan").vectorisation
     assert not any("in lanes" in line for line in told)
+
+
+def before(i, prefix, final, x, y):
+    if final:
+        y[i] = prefix
+    return x[i]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "float64"])
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_a_rest_of_one_call_stores_one_number(dtype, lanes):
+    """LLVM 22 would store more, where that is narrower than the prefix."""
+    for count in range(1, 2 * lanes + 2):
+        x, y = np.ones(count, dtype), np.full(count + 20, 7, dtype)
+        es.parallel_scan(es.RangePolicy(count, space="serial", lanes=lanes), before, x, y)
+        np.testing.assert_array_equal(y, [*range(count)] + 20 * [7])

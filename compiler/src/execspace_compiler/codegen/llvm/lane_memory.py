@@ -16,6 +16,9 @@ from .spelling import Value, constant, parts, stored, type_of
 from .vectors import constants, splat
 
 _FOUR = 4  # lanes of an instruction that gathers
+# LLVM 22 knows that a rest of two lanes is the first one, and stores that whole even if it is one of
+# int64 that the masked store narrows to int16.
+_TWO = 2
 
 
 @dataclass
@@ -295,6 +298,8 @@ class _Memory:
 
     def _has_masks(self, stores: bool) -> bool:
         """Whether masked accesses of these numbers are instructions that take little time."""
+        if stores and self.t.lanes == _TWO:
+            return False
         if {"avx512f", "avx512vl"} <= self.features:
             return self.width >= 4 or "avx512bw" in self.features
         return not stores and self.width >= 4 and "avx2" in self.features
