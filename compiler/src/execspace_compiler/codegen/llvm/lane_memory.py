@@ -16,8 +16,8 @@ from .spelling import Value, constant, parts, stored, type_of
 from .vectors import constants, splat
 
 _FOUR = 4  # lanes of an instruction that gathers
-# LLVM 22 knows that a rest of two lanes is the first one, and stores that whole even if it is one of
-# int64 that the masked store narrows to int16.
+# LLVM 22 knows that a rest of two lanes is the first one, and stores that without making it
+# narrower.
 _TWO = 2
 
 
