@@ -75,6 +75,9 @@ class LaneRanges(Ranges):
             return super().loop(s, outer, name, first, last, step, body)
         running = None if joins is None else self.running(joins)
         most = self.count if outer and len(s.names) == 1 else MOST_LANES  # of a block of a member
+        if isinstance(first, ir.Const) and isinstance(last, ir.Const):
+            length = max(2, int(last.value) - int(first.value))
+            most = min(most, 1 << (length.bit_length() - 1))
         choice, given = self.chosen(name, body, running, most)
         self.choices.append((s.loc.line, choice))
         form, label = choice.form, f"_r{len(self.choices)}"

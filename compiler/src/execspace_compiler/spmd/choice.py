@@ -15,21 +15,24 @@ from execspace.base.flags import MOST_LANES
 from .. import ir
 from ..ir.types import Scalar
 from ..reductions.running import Running
-from .cost import Costs, HasFunction, Machine
+from .cost import Costs, HasFunction, Machine, most_rounds
 from .form import LaneForm, lane_form, program_of, steps_of
 from .latency import Waits
 from .steps import Step
 from .varying import Findings, NotVectorised, Program, scalar_types
 
 _WORTH = 1.3  # how much faster a form in lanes must seem to be
-_WORTH_LITTLE = 0.4  # the same of a kernel that does little more than to join
+_WORTH_LITTLE = 1.15  # the same of a kernel that does little more than to join
 _LITTLE = 48  # expressions of such a kernel
 _DEEP = 1.5  # how much longer than its operations a loop waits, for there to be two vectors
 _LONG, _RARE = 150, 10  # additions of a kernel, and for each access, for it to be worth two vectors
 _LARGE = 500  # expressions of a kernel whose numbers do not fit into registers
-_UNROLLED = 2000  # expressions, with each round of loops, that compilers may write out
+_UNROLLED = 6000  # expressions, with each round of loops, that compilers may write out
+_LEFT = 300  # the same of loops that calls leave
+_ENDS = ("start", "stop", "step")
 _TINY = 16  # expressions of a loop of integers that compilers may know
 _ANY = Machine(MOST_LANES * 64)  # on which all vectors are one register
+_SMALL = 120  # expressions of a kernel that may be there twice, without masks and with them
 _MANY_ACCESSES = 0.2  # of all that a kernel does
 
 
@@ -174,7 +177,8 @@ def chosen(
             if twice:
                 told += "; two vectors, since operations wait for each other"
         whole, rest = (_cost(program, form, on, free) for free in (False, True))
-        many = _is_little(program.kernel) or rest < (1 - _MANY_ACCESSES) * whole
+        small = len(ir.walk_expressions(program.kernel.body)) <= _SMALL and rest < whole
+        many = small or rest < (1 - _MANY_ACCESSES) * whole
         asks = not wanted and not ordered and _is_simple(program.functions, program.kernel)
         return Choice(replace(form, accesses=many), told, asks)
     except NotVectorised as reason:
@@ -209,7 +213,7 @@ def _is_simple(functions: Mapping[str, ir.Function], kernel: ir.Function) -> boo
     short loops of known length, or loops of which compilers know what they compute, such as the
     number of bits."""
     size, loops, todo, seen = 0, False, [kernel.name], {kernel.name}
-    branches = False
+    branches = leaves = False
     while todo:
         f = functions[todo.pop()]
         if f.external is not None:
@@ -219,10 +223,9 @@ def _is_simple(functions: Mapping[str, ir.Function], kernel: ir.Function) -> boo
                 return False
             if isinstance(s, ir.While) and not _is_tiny(s):
                 return False
-            if isinstance(s, ir.For | ir.While) and any(
-                isinstance(t, ir.Break | ir.Return) for t in ir.walk_statements(s.body)
-            ):
-                return False
+            if isinstance(s, ir.For | ir.While):
+                inner = ir.walk_statements(s.body)
+                leaves |= any(isinstance(t, ir.Break | ir.Return) for t in inner)
             loops |= isinstance(s, ir.For | ir.While)
             branches |= isinstance(s, ir.If)
         unrolled = _unrolled(f.body)
@@ -232,7 +235,7 @@ def _is_simple(functions: Mapping[str, ir.Function], kernel: ir.Function) -> boo
         called = {e.function for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call)}
         todo += called - seen
         seen |= called
-    return (branches or loops) and size <= _UNROLLED
+    return (branches or loops) and size <= (_LEFT if leaves else _UNROLLED)
 
 
 def _is_tiny(s: ir.While) -> bool:
@@ -256,9 +259,10 @@ def _unrolled(body: tuple[ir.Stmt, ...]) -> int | None:
                 return None
             if isinstance(s, ir.For):
                 values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-                if len(values) < 3:
+                rounds = len(range(*values)) if len(values) == len(_ENDS) else most_rounds(s)
+                if rounds is None:
                     return None
-                part *= len(range(*values))
+                part *= rounds
             total += part
     return total
 

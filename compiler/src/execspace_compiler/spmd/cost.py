@@ -11,21 +11,25 @@ from collections.abc import Callable, Mapping
 from execspace.base.dataclass import dataclass
 
 from .. import ir
-from ..ir import Expr, Stmt
+from ..ir import Expr, Stmt, Var
 from ..ir.ops import FLOAT1, FLOAT2
 from ..ir.rewriting import names_set_in
 from ..ir.types import Scalar, Vector, ViewTy
+from .form import MASK
 
 _ROUNDS = 16  # of loops of unknown length
 _MOST_ROUNDS = 64  # of others: what happens once before them is not to disappear
-_LONGEST = 1.5  # times as many rounds for the lane that takes most
+_WHOLE = 0.6  # an operation on integers
+_WORD = 4  # bytes
+_EARLY = 1.5  # times fewer rounds where one call leaves a loop
+_LONGEST = 2  # times as many rounds for the lane that takes most
 _BRANCH = 3  # now and then one is predicted wrongly
 _DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
 _GATHER, _SCATTER = 4, 5  # for each lane: its address, the access, and its place in the vector
 # More for each lane that goes along a row of its own: that is read from as many places of memory at
 # once, while a call by itself reads one row, which processors fetch beforehand.
-_ROW = 3
-_IRREGULAR = 1  # more where addresses come from memory: all lanes wait for the last one
+_ROW = 1
+_IRREGULAR = 2  # more where addresses come from memory: all lanes wait for the last one
 _PRIVATE = 6  # more for private arrays: what lanes have just stored anywhere is slow to come back
 _CALL = 8  # of each lane: vectors are in memory meanwhile
 _CHEAP_FUNCTIONS = frozenset(("floor", "ceil", "trunc", "rint", "copysign", "fabs"))
@@ -100,9 +104,11 @@ class Costs:
                 return total + inner + (0 if s.body == (ir.Break(),) else _BRANCH)
             case ir.For():
                 values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-                rounds = len(range(*values)) if len(values) == 3 else _ROUNDS
+                rounds = len(range(*values)) if len(values) == 3 else _rounds(s)
                 if rounds > 1 << 40:
                     rounds = _ROUNDS
+                if _is_left_early(s):
+                    rounds = max(1, int(rounds / _EARLY))
                 one = self.round(s)
                 if self.runs_on_vectors(s):
                     one /= max(1, self.bits // _widest(s.body))
@@ -201,6 +207,8 @@ class Costs:
             one = 3 if self.machine.gathers else 12  # with AVX-512 one instruction
         elif name == "cast" and isinstance(kind, Vector) and {kind.kind, e.type.kind} > {"f"}:
             one = 2 * kind.lanes / count if 64 in (kind.bits, e.type.bits) else 1
+        elif not isinstance(kind, Vector) and kind.kind in "biu":
+            one = _WHOLE  # processors do more of them at once than of floats
         if kind.kind == "c":
             one *= 4 if name in ("mul", "truediv") else 2
         return one * count
@@ -230,8 +238,16 @@ class Costs:
         d = next((n for n, i in enumerate(s.indices) if i is first), None)
         if steps is not None and not others and d is not None and view.lanes == 1:
             assert isinstance(steps, ir.Const)
-            if steps.value == 1 and (view.mapped or view.stride(d) == 1) and parts == 1:
-                return self.registers(t) * (2 if stores else 1)
+            row = isinstance(view.element, Scalar) and parts == 1
+            narrow = t.itemsize < _WORD and not self.machine.gathers  # has no masked accesses
+            everyone = s.mask is None or s.mask == Var(MASK, s.mask.type)
+            if narrow and not everyone:
+                row = False
+            if steps.value == 1 and (view.mapped or view.stride(d) == 1) and row:
+                whole = self.registers(t) * (2 if stores else 1)
+                if stores and not everyone and not self.machine.gathers:
+                    return (whole + t.lanes * self.scatter) / 2  # one by one if some are off
+                return whole
         more = _PRIVATE if view.lanes > 1 else _ROW if self._goes_along(s) else 0
         more += _IRREGULAR if any(_is_loaded(i) for i in s.indices) else 0
         return parts * t.lanes * ((self.scatter if stores else self.gather) + more)
@@ -257,6 +273,36 @@ class Costs:
             for i in s.indices
             for e in ir.subexpressions(i)
         )
+
+
+def _rounds(s: ir.For) -> int:
+    """Of a loop whose length is not known; a loop in a loop may begin or end at a number of that,
+    and has half as many on average."""
+    most = most_rounds(s)
+    return _ROUNDS if most is None else min(_ROUNDS, (most + 1) // 2 + 1)
+
+
+def most_rounds(s: ir.For) -> int | None:
+    """How often a loop that ends at a known number can go round, if it begins at no other side of
+    zero; None if it is not known where it ends."""
+    if not isinstance(s.step, ir.Const) or not s.step.value:
+        return None
+    end = s.stop if s.step.value > 0 else s.start
+    return abs(int(end.value)) // abs(int(s.step.value)) if isinstance(end, ir.Const) else None
+
+
+def _is_left_early(s: ir.For) -> bool:
+    """Whether a loop of one call ends before its range does; in lanes it goes on for others."""
+    return any(
+        isinstance(t, ir.If) and isinstance(t.test.type, Scalar) and not _asks_lanes(t)
+        and any(isinstance(b, ir.Break | ir.Return) for b in t.body)
+        for t in ir.walk_statements(s.body)
+    )  # fmt: skip
+
+
+def _asks_lanes(s: ir.If) -> bool:
+    """Whether the test of a branch is whether any lane needs it."""
+    return any(_is_any(e) for e in ir.subexpressions(s.test))
 
 
 def _is_left_in_turn(s: ir.While) -> bool:
