@@ -22,7 +22,10 @@ _MOST_ROUNDS = 64  # of others: what happens once before them is not to disappea
 _WHOLE = 0.6  # an operation on integers
 _WORD = 4  # bytes
 _EARLY = 1.5  # times fewer rounds where one call leaves a loop
-_LONGEST = 2  # times as many rounds for the lane that takes most
+_LONGEST, _LONGEST_WHOLE = (
+    1.5,
+    2.5,
+)  # times as many rounds for the lane that takes most; of integers
 _BRANCH = 3  # now and then one is predicted wrongly
 _DIVISION, _ROOT, _INTEGER_DIVISION, _FUNCTION, _ATOMIC = 8, 10, 20, 40, 20
 _GATHER, _SCATTER = 4, 5  # for each lane: its address, the access, and its place in the vector
@@ -117,7 +120,7 @@ class Costs:
                 (*_, lanes) = (None, *(a.type for a in ir.operands(s.test) if _is_any(s.test)))
                 if isinstance(lanes, Vector):  # one lane after another
                     return lanes.lanes * (self.round(s) + 1)
-                longest = _LONGEST if _is_left_in_turn(s) else 1
+                longest = _longest(s) if _is_left_in_turn(s) else 1.0
                 return (total + self.round(s)) * _ROUNDS * longest
             case ir.Print():
                 return total + _ELSEWHERE
@@ -309,6 +312,14 @@ def _is_left_in_turn(s: ir.While) -> bool:
     """Whether some lanes leave a loop before others do."""
     ends = (t for t in s.body if isinstance(t, ir.If) and t.body == (ir.Break(),))
     return any(_is_any(e) for t in ends for e in ir.subexpressions(t.test))
+
+
+def _longest(s: ir.While) -> float:
+    """How many more rounds the lane that takes most has. Rounds that wait for floats take hardly
+    longer in lanes than call by call; of integers processors do many at once."""
+    kinds = (e.type for e in ir.walk_expressions(s.body))
+    floats = any(isinstance(t, Scalar) and t.kind in "fc" for t in kinds)
+    return _LONGEST if floats else _LONGEST_WHOLE
 
 
 def _is_loaded(index: Expr) -> bool:
