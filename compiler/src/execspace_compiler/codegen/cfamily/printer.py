@@ -12,7 +12,7 @@ from functools import cached_property
 from ... import ir
 from ...analysis.unrolling import loops_of_registers
 from ...ir import STATUS
-from ...ir.types import Pointer, Record, Scalar, TupleTy, Vector, ViewTy
+from ...ir.types import INT64, Pointer, Record, Scalar, TupleTy, Vector, ViewTy
 from ..lines import Line
 from .accesses import bytewise, whole_complex
 from .atomics import atomic_lines
@@ -20,6 +20,7 @@ from .spelling import c_string, joined_variable, used_variables
 from .teams import scratch_declarations, team_lines
 from .vector_expressions import VectorExpressionPrinter
 
+_MOST = 2**63 - 1
 _WORD = 4  # bytes of a register
 _ONCE = 16  # bytes of a pack that is moved past caches
 
@@ -230,13 +231,13 @@ class CPrinter(VectorExpressionPrinter):
         name = self.identifier(s.name)
         before = f"const {long} {stop} = {self.expr(s.stop)};"
         if isinstance(s.step, ir.Const):
-            up, advance = s.step.value > 0, self.expr(s.step)
+            up, by = s.step.value > 0, self.expr(s.step)
             test = f"{count} {'<' if up else '>'} {stop}"
         else:
             before += f" const {long} {step} = {self.expr(s.step)};"
             test = f"{step} > 0 ? {count} < {stop} : {step} < 0 && {count} > {stop}"
-            advance = step
-        start = self.expr(s.start)
+            by = step
+        start, advance = self.expr(s.start), f"{count} += {by}"
         joined = (
             joined_variable(s, self.module.functions) if self.dialect.pragmas.joining_loop else None
         )
@@ -248,17 +249,29 @@ class CPrinter(VectorExpressionPrinter):
                     sign=sign, name=self.identifier(variable), own=name
                 )
             ]
+        elif not short and _may_wrap(s) and (s.loc.line or self.dialect.vector_extensions):
+            # Those over the range of a launch have no place in the source.
+            advance = f"{count} = {self.next_count(s, count, stop, by)}"
         return [
             Line(f"{pad}{{ {before}", s.loc),
             *lead,
             *self.in_order(s, pad),
             *self.rolled(s.rare),
             *([self.dialect.pragmas.unrolled] if id(s) in self.in_registers else []),
-            f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
+            f"{pad}for ({long} {count} = {start}; {test}; {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),
             f"{pad}}} }}",
         ]
+
+    def next_count(self, s: ir.For, count: str, stop: str, by: str) -> str:
+        """The number after one, or where the loop stops if that would be beyond all int64."""
+        most, least = (self.const(ir.Const(v, INT64)) for v in (_MOST, -_MOST - 1))
+        up = f"{count} > {most} - {by} ? {stop} : {count} + {by}"
+        down = f"{count} < {least} - {by} ? {stop} : {count} + {by}"
+        if isinstance(s.step, ir.Const):
+            return up if s.step.value > 0 else down
+        return f"{by} > 0 ? ({up}) : ({down})"
 
     def rolled(self, chosen: bool) -> list[str]:
         """The line before a loop that compilers need not unroll, if one was chosen."""
@@ -338,6 +351,14 @@ class CPrinter(VectorExpressionPrinter):
         if not self.module.fma:
             head += self.dialect.pragmas.no_contraction
         return [*"\n".join([head, *before]).split("\n"), *body]
+
+
+def _may_wrap(s: ir.For) -> bool:
+    """Whether the number after the last one of a loop may be beyond all int64."""
+    if not isinstance(s.step, ir.Const):
+        return True
+    ends = isinstance(s.stop, ir.Const) and abs(s.stop.value) + abs(s.step.value) <= _MOST
+    return abs(s.step.value) > 1 and not ends
 
 
 def array_length(t: ViewTy) -> int:

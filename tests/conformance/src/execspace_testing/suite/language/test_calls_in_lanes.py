@@ -147,6 +147,26 @@ def test_ranges_that_end_where_integers_do(space):
     agrees(space, long_steps, np.zeros(N, np.int64))
 
 
+@es.kernel
+def far_steps(i, ends, steps, out):
+    n = 0
+    for _ in range(0, ends[i], steps[i]):
+        n += 1
+    for _ in range(ends[i] - 1, ends[i], 2**62):
+        n += 10
+    for _ in range(-2, -ends[i], -steps[i]):
+        n += 100
+    for _ in range(-ends[i] + 7, -ends[i], -3):
+        n += 1000
+    out[i] = n
+
+
+def test_steps_that_go_beyond_all_integers(space):
+    ends = np.array([MOST, MOST - 1, MOST, 2**62 + 5, 17])
+    steps = np.array([MOST - 10, MOST // 2, 2**62, 2**61, 5])
+    agrees(space, far_steps, ends, steps, np.zeros(5, np.int64), last=5)
+
+
 # -- what must not be computed --------------------------------------------------------------------
 
 
