@@ -42,6 +42,7 @@ from execspace_compiler.ir.types import (
     Scalar,
     promote,
 )
+from execspace_compiler.typing.rules.words import WORDS
 
 DOCS = Path(__file__).parent
 MARKED = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -165,6 +166,10 @@ def functions() -> str:
             dotted = (f"{module}.{name}".lstrip(".") for name in names)
             parts.append(", ".join(f"`{name}`" for name in dotted))
         rows.append(["; ".join(parts), RULES[rule]])
+    words: dict[str, list[str]] = {}
+    for function, word in WORDS.items():
+        words.setdefault(word.result, []).append(f"`{'.'.join(filter(None, spelling(function)))}`")
+    rows += [[", ".join(names), result] for result, names in words.items()]
     return table(["Function", "Type of the result"], rows)
 
 

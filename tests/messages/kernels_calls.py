@@ -26,7 +26,7 @@ def too_few_arguments_of_a_function(i, x):
 
 @case(F64)
 def logarithm_to_a_base(i, x):
-    x[i] = math.log(x[i], 10)
+    x[i] = math.log(x[i], 10, 2)
 
 
 @case(F64)
@@ -56,7 +56,7 @@ def keyword_of_a_function(i, x):
 
 @case(F64)
 def round_to_digits(i, x):
-    x[i] = round(x[i], 2)
+    x[i] = round(x[i], i)
 
 
 @case(F64)
@@ -629,3 +629,38 @@ def static_parameter_of_a_function(i, x):
         return value * by
 
     x[i] = scaled(x[i], i)
+
+
+@case(F64)
+def round_a_python_number(i, x):
+    x[i] = round(1.0 * i, 2)
+
+
+@case(C128)
+def sign_of_a_complex_number(i, z):
+    z[i] = np.sign(z[i])
+
+
+@case(F64)
+def gcd_of_floats(i, x):
+    x[i] = math.gcd(x[i], 3)
+
+
+@case(F64)
+def power_that_is_no_integer(i, x):
+    x[i] = math.ldexp(x[i], 1.5)
+
+
+@case(F64)
+def remainder_of_one(i, x):
+    x[i] = math.remainder(x[i])
+
+
+@case(F64)
+def facts_of_an_integer_type(i, x):
+    x[i] = np.finfo(np.int32).max
+
+
+@case(F64)
+def facts_of_nothing(i, x):
+    x[i] = np.iinfo()

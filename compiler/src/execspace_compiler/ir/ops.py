@@ -175,7 +175,7 @@ def _table() -> dict[Any, Callee]:
     add(Callee("where", "select", (3,)), np.where)
     add(Callee("clip", "minimum", (3,)), np.clip)
     add(Callee("whole", "rint", (1,)), np.round)
-    add(Callee("round", "rint", (1, 2)), builtins.round)
+    add(Callee("round", "rint", (1,)), builtins.round)
     add(Callee("fold", "min", ()), builtins.min)
     add(Callee("fold", "max", ()), builtins.max)
     add(Callee("len", "extent", (1,)), builtins.len)

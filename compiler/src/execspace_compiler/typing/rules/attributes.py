@@ -68,6 +68,10 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
         return attribute_of(cx, base, base.value, name, loc)
     if isinstance(base, Obj | FunctionValue):
         # Attributes of other objects may change without launches noticing.
+        if isinstance(base, Obj) and isinstance(base.value, np.finfo | np.iinfo):
+            fact = getattr(base.value, name, None)
+            if isinstance(fact, int | float | np.number):
+                return constant(fact, loc)
         if isinstance(base, Obj) and isinstance(base.value, np.dtype):
             value = getattr(base.value, name, None)
             if name == "type" and (base.value.names is None or record_class(base.value)):

@@ -25,7 +25,7 @@ def _view(cx: Context, call: Call) -> Value:
         message = f"view takes 1 argument, got {len(args)}"
         raise type_fault(loc, message, "write x.view(es.int64)")
     e = scalar(call.owner, loc)
-    to = _number_type(args[0])
+    to = number_type(args[0])
     if e.type.kind not in "iuf" or e.type.weak:
         made = {"f": "es.float64(x)", "i": "es.int64(x)"}.get(e.type.kind)
         hint = "integers and floats of fixed types have view"
@@ -47,7 +47,7 @@ def _view(cx: Context, call: Call) -> Value:
     return found
 
 
-def _number_type(value: Value) -> Scalar | None:
+def number_type(value: Value) -> Scalar | None:
     """That of `es.int64`, `np.int64` or `A.dtype`; None of what is no such type."""
     given = value.value if isinstance(value, Obj) else None
     if isinstance(given, np.dtype):

@@ -89,6 +89,14 @@ def _object(cx: Context, call: Call) -> Value:
     args = call.positional()
     if isinstance(target, HostFunction):
         return host_call(cx, call, target, args)
+    if _is_word(target, callee, len(args)):
+        from .words import word_call  # loaded by kernels that call any
+
+        return word_call(cx, call, args)
+    if target in (np.finfo, np.iinfo):
+        from .words import type_facts
+
+        return type_facts(cx, call, args)
     if callee is not None:
         return library_call(cx, callee, call.name, args, call.loc)
     if isinstance(target, type) and issubclass(target, np.generic):
@@ -104,6 +112,18 @@ def _object(cx: Context, call: Call) -> Value:
     if isinstance(target, np.dtype) and target.name in NAMES:
         return cast(cx, Scalar(target.name), call.name, args, call.loc)
     raise refused(call)
+
+
+def _is_word(target: Any, callee: Callee | None, count: int) -> bool:
+    """Whether a function is one that is written as kernels are."""
+    if isinstance(target, type) or (callee is not None and count in callee.arity):
+        return False
+    from .words import is_word
+
+    try:
+        return is_word(target, count)
+    except TypeError:  # unhashable
+        return False
 
 
 def _is_named_tuple(target: Any) -> bool:

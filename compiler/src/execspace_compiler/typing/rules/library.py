@@ -39,8 +39,6 @@ def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], 
         expected = " or ".join(map(str, callee.arity))
         many = "" if callee.arity == (1,) else "s"
         hint = f"write {path}({', '.join('xyz'[: callee.arity[-1]])})"
-        if callee.op == "log" and len(args) == 2:
-            hint = "divide by the logarithm of the base, or take log2 or log10"
         raise type_fault(
             loc, f"{path} takes {expected} argument{many} in a kernel, got {len(args)}", hint
         )
@@ -199,12 +197,6 @@ def _where(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Va
 
 @LIBRARY.of("round")
 def _round(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
-    if len(a) == 2:
-        raise type_fault(
-            loc,
-            "round to digits is not supported in a kernel",
-            "scale, round, and scale back: round(x * 100) / 100",
-        )
     return _to_int(cx, callee, path, a, loc)
 
 
