@@ -30,9 +30,7 @@ def device_choices(
         name = f"__lanes{n}_" if lowered.parts else "__lanes"
         # GCC takes vectors that are wider than registers apart, at twice the time.
         choice = chosen(functions, fastest, on, name, pairs=False)
-        if choice.asks:
-            choice = Choice(None, "compilers have vectors of their own for such calls")
-        found.append(choice)
+        found.append(choice.without_asking())
     return tuple(found)
 
 

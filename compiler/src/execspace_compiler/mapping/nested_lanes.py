@@ -205,9 +205,7 @@ class LaneRanges(Ranges):
         choice = chosen(
             functions, 0, processor, suffix, running, most=most, what="iterations"
         )  # fmt: skip
-        if choice.asks:
-            choice = Choice(None, "compilers have vectors of their own for such iterations")
-        return choice, tuple(given.values())
+        return choice.without_asking("iterations"), tuple(given.values())
 
     def called(self, *functions: ir.Function) -> list[ir.Function]:
         """The functions that some call, callees first."""

@@ -13,6 +13,7 @@ from execspace.base.dataclass import dataclass
 from execspace.base.flags import MOST_LANES
 
 from .. import ir
+from ..analysis.unrolling import trips
 from ..ir.types import Scalar
 from ..reductions.running import Running
 from .cost import Costs, HasFunction, Machine, most_rounds
@@ -29,7 +30,6 @@ _LONG, _RARE = 150, 10  # additions of a kernel, and for each access, for it to 
 _LARGE = 500  # expressions of a kernel whose numbers do not fit into registers
 _UNROLLED = 2000  # expressions, with each round of loops, that compilers may write out
 _LEFT = 300  # the same of loops that calls leave
-_ENDS = ("start", "stop", "step")
 _TINY = 16  # expressions of a loop of integers that compilers may know
 _ANY = Machine(MOST_LANES * 64)  # on which all vectors are one register
 _SMALL = 120  # expressions of a kernel that may be there twice, without masks and with them
@@ -54,6 +54,11 @@ class Choice:
     form: LaneForm | None
     why: str
     asks: bool = False
+
+    def without_asking(self, what: str = "calls") -> Choice:
+        """The choice of who cannot ask the compiler; `what` is counted."""
+        told = f"compilers have vectors of their own for such {what}"
+        return Choice(None, told) if self.asks else self
 
 
 def no_function(name: str, kind: str) -> bool:
@@ -258,8 +263,8 @@ def _unrolled(body: tuple[ir.Stmt, ...]) -> int | None:
             if part is None:
                 return None
             if isinstance(s, ir.For):
-                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-                rounds = len(range(*values)) if len(values) == len(_ENDS) else most_rounds(s)
+                known = trips(s)
+                rounds = most_rounds(s) if known is None else known
                 if rounds is None:
                     return None
                 part *= rounds

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from execspace.base.dataclass import dataclass
 
 from .. import ir
+from ..analysis.unrolling import trips
 from ..ir import Expr, Stmt, Var
 from ..ir.ops import FLOAT1, FLOAT2
 from ..ir.rewriting import names_set_in
@@ -106,8 +107,8 @@ class Costs:
                 inner = likely * self.body(s.body) + (1 - likely) * self.body(s.orelse)
                 return total + inner + (0 if s.body == (ir.Break(),) else _BRANCH)
             case ir.For():
-                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-                rounds = len(range(*values)) if len(values) == 3 else _rounds(s)
+                known = trips(s)
+                rounds = _rounds(s) if known is None else known
                 if rounds > 1 << 40:
                     rounds = _ROUNDS
                 if _is_left_early(s):
@@ -336,8 +337,8 @@ def _is_unrolled(s: Stmt) -> bool:
     """Whether a loop has few iterations, and how many is known."""
     if not isinstance(s, ir.For):
         return False
-    values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-    return len(values) == 3 and len(range(*values)) <= _ROUNDS
+    known = trips(s)
+    return known is not None and known <= _ROUNDS
 
 
 def _is_join(s: Stmt, name: str) -> bool:

@@ -24,7 +24,7 @@ from .float16_bits import bits_of, in_float32, is_float16
 from .prelude import SHORT, Prelude, code_of
 from .spelling import ascii_name, is_plain, part_of_view
 
-_INFIX = {
+INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "truncdiv": "/", "truncmod": "%",
     "bitand": "&", "bitor": "|", "bitxor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "eq": "==", "ne": "!=", "and": "&&", "or": "||",
@@ -346,7 +346,7 @@ class ExpressionPrinter:
         if name in ("not",):
             return f"(!{args[0]})"
         if name in ("and", "or"):
-            return f"({args[0]} {_INFIX[name]} {args[1]})"
+            return f"({args[0]} {INFIX[name]} {args[1]})"
         if operand.kind == "c" and name not in ("real", "imag"):
             return f"{self.prelude.use(name, operand)}({', '.join(args)})"
         if name in ("real", "imag"):
@@ -370,16 +370,16 @@ class ExpressionPrinter:
             n = int(isinstance(e.args[0], ir.Const))
             args[n] = self.prelude.compared(args[n], operand)
         if name in COMPARISONS:
-            return f"({args[0]} {_INFIX[name]} {args[1]})"
+            return f"({args[0]} {INFIX[name]} {args[1]})"
         if t == BOOL and name in ("bitand", "bitor", "bitxor", "minimum", "maximum", "min", "max"):
             sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
-            return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
+            return f"(bool)({args[0]} {sign or INFIX[name]} {args[1]})"
         if t.is_integer:
             if self.dialect.workarounds.hidden and (negated := _negated(e)) is not None:
                 name, args = "neg", [self.operand("neg", negated)]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
-            return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
+            return self.rounded(f"({args[0]} {INFIX[name]} {args[1]})", t)
         if name == "neg":
             return f"(-{args[0]})"
         if name in ("floordiv", "mod") and t.name == "float16":  # several operations, as in NumPy
@@ -420,13 +420,13 @@ class ExpressionPrinter:
         plain = t.weak == INDEX_WEAK  # index arithmetic, which is assumed not to overflow
         to = partial(self.prelude.converted, t=t.name)
         if name in ("truncdiv", "truncmod", "bitand", "bitor", "bitxor"):
-            text = f"({args[0]} {_INFIX[name]} {args[1]})"
+            text = f"({args[0]} {INFIX[name]} {args[1]})"
             return text if t.bits >= 32 else f"({to(text)})"
         if name in ("add", "sub", "mul"):
             if plain or (t.kind == "u" and t.bits >= 32):
-                return f"({args[0]} {_INFIX[name]} {args[1]})"
+                return f"({args[0]} {INFIX[name]} {args[1]})"
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
-            return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
+            return f"({to(f'(({wide}){args[0]} {INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
             if plain and not (t.bits == 32 and self.dialect.workarounds.negative):
                 return f"(-{args[0]})"

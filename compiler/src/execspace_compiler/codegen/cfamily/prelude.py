@@ -18,7 +18,7 @@ SHORT = {
     "float64": "f64", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
 
-_PARTS = {"complex64": "float32", "complex128": "float64"}
+PARTS = {"complex64": "float32", "complex128": "float64"}
 
 # $T the type, $U the unsigned integer of its width, $P of a complex type its parts, $N the short
 # name, $Q that of the parts; $W the width in bits; $to(a) an integer as one of the type, $neg(a)
@@ -259,9 +259,9 @@ class Prelude:
 
     def type(self, t: str) -> str:
         """Name of a type in the source; structs of complex numbers are defined if used."""
-        if t in _PARTS:
+        if t in PARTS:
             name = complex_type(t)
-            part = self.dialect.types[_PARTS[t]]
+            part = self.dialect.types[PARTS[t]]
             self.structs.setdefault(name, f"typedef struct {{ {part} re, im; }} {name};")
             return name
         self.float16 |= t == "float16"
@@ -375,7 +375,7 @@ class Prelude:
         for other in ("make", "mul", "truediv", "exp", "log", "sinh", "cosh", "tanh"):
             if f"{{{other}}}" in text:
                 text = text.replace(f"{{{other}}}", self.use(other, type))
-        part = _PARTS.get(t, t)
+        part = PARTS.get(t, t)
         for name in _CALLED:
             own = self.math("abs" if name == "fabs" else name, part)
             text = text.replace(f"${name}(", f"{own}(")

@@ -16,21 +16,19 @@ from ... import ir
 from ...ir.ops import COMPARISONS
 from ...ir.types import INT64, Scalar, Vector
 from ..lane_bits import lane_bits
-from .expressions import ExpressionPrinter
-from .prelude import SHORT, code_of
+from .expressions import INFIX, ExpressionPrinter
+from .prelude import PARTS, SHORT, code_of
 
 _NAMES = "abc"  # of operands
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "bitand": "&", "bitor": "|", "bitxor": "^"}
-_ORDER = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_TESTED = {16, 32, 64}  # bytes of masks for which the head has a test
-_WORD = 8
+_INFIX = frozenset(("add", "sub", "mul", "bitand", "bitor", "bitxor"))  # of C, lane by lane
+_TESTED = frozenset((8, 16, 32, 64))  # bytes of masks for which the head has a test
 # Test, and what is chosen if it holds and if it does not; see ops.py.
 _CHOICES = {
     "min": ("b < a", "b", "a"), "max": ("b > a", "b", "a"),
     "minimum": ("(a < b) | (a != a)", "a", "b"), "maximum": ("(a > b) | (a != a)", "a", "b"),
     "fmin": ("(a <= b) | (b != b)", "a", "b"), "fmax": ("(a >= b) | (b != b)", "a", "b"),
-} | {f"keep_{name}": (f"a {sign} b", "a", "c") for name, sign in _ORDER.items()} | {
-    f"replace_{name}": (f"a {sign} b", "c", "a") for name, sign in _ORDER.items()
+} | {f"keep_{name}": (f"a {INFIX[name]} b", "a", "c") for name in COMPARISONS[:4]} | {
+    f"replace_{name}": (f"a {INFIX[name]} b", "c", "a") for name in COMPARISONS[:4]
 }  # fmt: skip
 _OF_MASKS = {"min": "a & b", "minimum": "a & b", "max": "a | b", "maximum": "a | b",
              "bitand": "a & b", "bitor": "a | b", "bitxor": "a ^ b", "ne": "a ^ b",
@@ -39,7 +37,7 @@ _OF_MASKS = {"min": "a & b", "minimum": "a & b", "max": "a | b", "maximum": "a |
 
 def part_type(t: Vector) -> Vector:
     """Type of the parts of complex numbers, or of numbers themselves."""
-    return replace(t, name={"complex64": "float32", "complex128": "float64"}.get(t.name, t.name))
+    return replace(t, name=PARTS.get(t.name, t.name))
 
 
 class Vectors:
@@ -189,8 +187,6 @@ class Vectors:
         size = t.lanes * self.mask_bits // 8
         if size in _TESTED:
             return f"return {sign}_some{size}((_q{size})({mask}));"
-        if size == _WORD:
-            return f"return {sign}_some8((_q8)({mask}));"
         lanes = " | ".join(f"m[{k}]" for k in range(t.lanes))
         return f"const {self.type(t)} m = {mask}; return {sign}(({lanes}) != 0);"
 
@@ -222,15 +218,15 @@ class Vectors:
             wide = self.integers(t)
             m = f"({wide})({test})"
             return f"({own})((({wide}){then} & {m}) | (({wide}){orelse} & ~{m}))"
-        if op in _SIGNS or op in ("neg", "invert"):
+        if op in _INFIX or op in ("neg", "invert"):
             if op == "invert":
                 return "~a"
             if not whole:
-                return "-a" if op == "neg" else f"a {_SIGNS[op]} b"
+                return "-a" if op == "neg" else f"a {INFIX[op]} b"
             free = self.integers(t, "uint")
             if op == "neg":
                 return f"({own})-({free})a"
-            return f"({own})(({free})a {_SIGNS[op]} ({free})b)"
+            return f"({own})(({free})a {INFIX[op]} ({free})b)"
         if op == "truediv" and not whole:
             return "a / b"
         if op == "abs" and not whole:
@@ -257,7 +253,7 @@ class Vectors:
         if op == "cast" and s.name == "bool":
             return f"__builtin_convertvector(-a, {self.type(t)})"
         tests = {"cast": f"a != ({self.type(s)}){{0}}", "isnan": "a != a"}
-        tests |= {name: f"a {_ORDER[name]} b" for name in COMPARISONS}
+        tests |= {name: f"a {INFIX[name]} b" for name in COMPARISONS}
         if op not in tests or s.name == "bool":
             return None
         own = self.type(t)
@@ -270,7 +266,7 @@ class Vectors:
         own = self.type(t)
         match op:
             case "add" | "sub":
-                return f"({own}){{a.re {_SIGNS[op]} b.re, a.im {_SIGNS[op]} b.im}}"
+                return f"({own}){{a.re {INFIX[op]} b.re, a.im {INFIX[op]} b.im}}"
             case "mul":
                 return f"({own}){{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}}"
             case "neg":

@@ -44,8 +44,8 @@ class Word:
     whole : int
     floats : bool
         Integers count as float64.
-    many : bool
-        It takes any number of arguments, two after two.
+    of_none : int, optional
+        It takes any number of arguments, one after the other; what it gives of none.
     """
 
     functions: Mapping[str, _Function]
@@ -53,7 +53,7 @@ class Word:
     count: int = 1
     whole: int = 0
     floats: bool = False
-    many: bool = False
+    of_none: int | None = None
 
 
 _FLOATING = "common floating type; integers count as float64"
@@ -83,8 +83,8 @@ WORDS: dict[Any, Word] = {
     np.bitwise_count: Word({"i": integers.bits_of_absolute, "u": integers.bits}, "uint8"),
     np.gcd: Word(_GCD, "common type of two integers", 2),
     np.lcm: Word(_LCM, "common type of two integers", 2),
-    math.gcd: Word(_GCD, _MANY, 2, many=True),
-    math.lcm: Word(_LCM, _MANY, 2, many=True),
+    math.gcd: Word(_GCD, _MANY, 2, of_none=0),
+    math.lcm: Word(_LCM, _MANY, 2, of_none=1),
     math.remainder: Word({"f": floats.remainder}, _FLOATING, 2, floats=True),
     math.nextafter: _NEXT,
     np.nextafter: _NEXT,
@@ -115,8 +115,8 @@ def word_call(cx: Context, call: Call, args: Sequence[Value]) -> Value:
     if target in _ROUND:
         return _rounded(cx, call.name, numbers, loc)
     word = WORDS.get(target) or _MORE[target, len(args)]
-    if word.many and len(numbers) != word.count:
-        return _of_many(cx, word, call.name, numbers, loc)
+    if word.of_none is not None and len(numbers) != word.count:
+        return _of_many(cx, word, call.name, numbers, ir.Const(word.of_none, PY_INT, loc), loc)
     if len(numbers) != word.count:
         many = "s" if word.count > 1 else ""
         raise type_fault(
@@ -135,8 +135,8 @@ def _computed(cx: Context, word: Word, path: str, numbers: list[Any], loc: Loc) 
                 loc, f"{path} takes an integer last, got {describe(e)}", "use int(...)"
             )
     kind = functools.reduce(promote, (e.type for e in numbers[:last]))
-    if kind.kind == "b" or (word.floats and kind.is_integer):
-        kind = as_float(kind) if word.floats else kind
+    if word.floats and kind.kind in "biu":
+        kind = as_float(kind)
     found = word.functions.get(kind.name) or word.functions.get(kind.kind)
     if found is None:
         takes = {"i": "integers", "u": "integers", "f": "floats"}
@@ -159,13 +159,13 @@ def _call(cx: Context, function: _Function, values: Sequence[Value], loc: Loc) -
     return found
 
 
-def _of_many(cx: Context, word: Word, path: str, numbers: list[Any], loc: Loc) -> Value:
+def _of_many(
+    cx: Context, word: Word, path: str, numbers: list[Any], none: ir.Const, loc: Loc
+) -> Value:
     """Of none, one, or more than two numbers."""
-    none = 1 if word.functions is _LCM else 0
-    found: Any = ir.Const(none, PY_INT, loc)
-    for n, e in enumerate(numbers):
-        first = e if n == 0 else found
-        found = scalar(_computed(cx, word, path, [first, e], loc), loc)
+    found: Any = numbers[0] if numbers else none
+    for e in numbers[1:] or numbers:  # one number goes with itself
+        found = scalar(_computed(cx, word, path, [found, e], loc), loc)
     number: Value = found
     return number
 
