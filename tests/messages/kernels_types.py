@@ -271,8 +271,8 @@ def tuple_as_a_number(i, x):
 
 
 @case(F64)
-def tuple_with_a_computed_index(i, x):
-    t = (1.0, 2.0, 3.0, 4.0)
+def empty_tuple_with_an_index(i, x):
+    t = ()
     x[i] = t[i]
 
 
@@ -354,16 +354,16 @@ def item_of_a_number_assigned(i, x):
 
 
 @case(F64)
-def two_functions_in_one_variable(i, x):
+def function_and_string_in_one_variable(i, x):
     f = math.sin
     if i > 0:
-        f = math.cos
+        f = "cos"
     x[i] = f(x[i])
 
 
 @case(F64)
-def one_of_two_functions(i, x):
-    f = math.sin if i > 0 else math.cos
+def a_function_or_a_string(i, x):
+    f = math.sin if i > 0 else "cos"
     x[i] = f(x[i])
 
 

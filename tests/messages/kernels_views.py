@@ -92,18 +92,18 @@ def views_compared(i, x, y):
 
 
 @case(F64)
-def subview_assigned(i, x):
-    x[0:2] = 1.0
+def subview_of_another_form_assigned(i, x):
+    x[::2] = x[:]
 
 
 @case(F64_2)
 def row_assigned(i, A):
-    A[i, :] = 0.0
+    A[i, :] = A
 
 
 @case(F64_2)
 def row_updated(i, A):
-    A[i, :] += 1.0
+    A[i, :] += "1.0"
 
 
 @case(F64_2)
@@ -142,17 +142,17 @@ def slice_of_a_tuple(i, x):
 
 
 @case(F64, F64)
-def one_name_for_two_views(i, x, y):
-    a = x if i == 0 else y
+def one_name_for_a_view_or_a_number(i, x, y):
+    a = x if i == 0 else 1.0
     a[i] = 1.0
 
 
 @case(F64, F64)
-def one_name_for_two_views_in_branches(i, x, y):
+def one_name_for_a_view_or_a_number_in_branches(i, x, y):
     if i == 0:
         a = x
     else:
-        a = y
+        a = 1.0
     a[i] = 1.0
 
 
@@ -406,3 +406,35 @@ def complex_into_a_field(i, p, z):
 @case(I64)
 def field_of_a_number(i, n):
     n[i] = n[i].x
+
+
+@case(F64_2)
+def local_deep_copy_of_one_argument(i, A):
+    es.local_deep_copy(A)
+
+
+@case(F64_2)
+def local_deep_copy_without_a_team(i, A):
+    es.local_deep_copy(i, A[0, :], A[1, :])
+
+
+@case(F64)
+def local_deep_copy_to_a_number(i, x):
+    es.local_deep_copy(x[i], 1.0)
+
+
+@case(F64)
+def function_that_stores_or_computes(i, x):
+    def store(v):
+        v[0] = 1.0
+
+    def compute(v):
+        return v[0]
+
+    x[i] = (store if i == 0 else compute)(x)
+
+
+@case(F64, F64_2)
+def views_of_two_ranks_to_choose(i, x, A):
+    v = x if i == 0 else A
+    v[0] = 1.0

@@ -58,6 +58,7 @@ from execspace_compiler.typing.rules.views import indexed
 from execspace_compiler.typing.value_types import TeamTy, rebuild
 from execspace_compiler.typing.values import (
     TEAM_PARTS,
+    Chosen,
     FunctionValue,
     Method,
     NestedRange,
@@ -205,7 +206,7 @@ def test_a_function_is_what_a_name_refers_to_and_not_how_the_name_reads(function
 
 
 def test_what_can_be_called_has_a_rule():
-    assert set(CALLED.registered) == {Obj, Method, FunctionValue}
+    assert set(CALLED.registered) == {Obj, Method, FunctionValue, Chosen}
 
 
 def test_words_of_execspace_are_called_by_their_own_rules():

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .kernels.simd import *
     from .launch.bound import *
     from .launch.future import *
+    from .launch.local_copies import *
     from .launch.nested import *
     from .launch.parallel import *
     from .launch.parallel_reduce import *
@@ -148,6 +149,7 @@ _NAMES = {
     "kernels.simd": "SimdType simd",
     "launch.bound": "Bound bind",
     "launch.future": "Future",
+    "launch.local_copies": "local_deep_copy",
     "launch.nested": """
         PerTeam PerThread TeamThreadMDRange TeamThreadRange TeamVectorMDRange
         TeamVectorRange ThreadVectorMDRange ThreadVectorRange single

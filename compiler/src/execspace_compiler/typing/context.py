@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from ..ir.types import PY_INT, PromotionError, Scalar, Type
 from .module import ModuleTyper
 from .value_queries import indexable
 from .value_types import describe
-from .values import Method, Obj, TeamValue, TupleValue, Value
+from .values import Chosen, Fixed, Method, Obj, Span, TeamValue, TupleValue, Value, ViewRef
 
 _Key = TypeVar("_Key")
 _Result = TypeVar("_Result")
@@ -392,6 +393,11 @@ class Context:
         """Copy a value to temporaries that later statements do not change."""
         if isinstance(value, TupleValue):
             return value.of(tuple(self.keep(item) for item in value.items))
+        if isinstance(value, Chosen):
+            return Chosen(self.keep(value.which), tuple(map(self.keep, value.options)))
+        if isinstance(value, ViewRef):
+            dims = tuple(map(self._kept_dimension, value.dims))
+            return replace(value, dims=dims, byte=self.keep(value.byte))
         if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
             return value
         if not isinstance(value.type, Scalar):
@@ -399,6 +405,11 @@ class Context:
         name = self.temporary(value.type)
         self.out.append(ir.Assign(name, value, value.loc))
         return ir.Var(name, value.type, value.loc)
+
+    def _kept_dimension(self, d: Fixed | Span) -> Fixed | Span:
+        if isinstance(d, Fixed):
+            return Fixed(self.keep(d.index))
+        return Span(self.keep(d.start), d.step, self.keep(d.extent))
 
     def stable(self, e: ir.Expr) -> ir.Expr:
         """The same number in a form that later statements cannot change."""

@@ -29,6 +29,7 @@ from ..ir.types import (
 from .definitions import Definition
 from .values import (
     TEAM_PARTS,
+    Chosen,
     Fixed,
     FixedField,
     FunctionValue,
@@ -145,6 +146,16 @@ class AliasTy(Compound):
         return describe(self.base)
 
 
+@dataclass(frozen=True, slots=True)
+class ChoiceTy(Compound):
+    """Type of a Chosen: those of its options."""
+
+    options: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"one of {' and '.join(map(str, self.options))}"
+
+
 def constant_type(value: Value, loc: Loc) -> Type | None:
     """The type of what a static parameter has; None if it is not known at compile time."""
     match value:
@@ -199,6 +210,8 @@ def type_of(value: Value, loc: Loc) -> Type:
                 f"{describe(value)} cannot be kept in a variable or passed on",
                 f"write for k in {value.name}(team, n), or give it to es.parallel_reduce",
             )
+        case Chosen():
+            return ChoiceTy(tuple(type_of(v, loc) for v in value.options))
         case Single():
             hint = "write if es.single(es.PerTeam(team)):"
             raise syntax_fault(loc, f"{describe(value)} stands in es.single only", hint)
@@ -229,6 +242,10 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
             return found
         case TeamValue():
             return [(part_name(name, w), getattr(value, w)) for w in TEAM_PARTS]
+        case Chosen():
+            pairs = [parts(v, part_name(name, n)) for n, v in enumerate(value.options)]
+            which = (part_name(name, "which"), value.which)
+            return [which, *(p for pair in pairs for p in pair)]
         case Obj() | Method() | NestedRange() | Single():
             return []
     return [(name, value)]
@@ -251,6 +268,9 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
             return ir.Var(type.base.name, type.base.type, loc)
         case TeamTy():
             return TeamValue(*(ir.Var(part_name(name, w), INDEX, loc) for w in TEAM_PARTS))
+        case ChoiceTy():
+            options = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.options))
+            return Chosen(ir.Var(part_name(name, "which"), INDEX, loc), tuple(options))
         case FunctionTy():
             if type.env is None:
                 return FunctionValue(type.definition, None)
@@ -282,6 +302,9 @@ def as_parameter(type: Type, name: str) -> Type:
         case StructTy():
             kinds = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
             return replace(type, items=tuple(kinds))
+        case ChoiceTy():
+            kinds = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.options))
+            return ChoiceTy(tuple(kinds))
         case AliasTy():
             return type.base.type
         case FunctionTy() if type.env is not None:
@@ -325,6 +348,8 @@ def describe(value: Value) -> str:
             return "a team"
         case NestedRange():
             return f"a nested range, {value.name}(...)"
+        case Chosen():
+            return f"one of {' and '.join(map(describe, value.options))}"
         case Single():
             return "es.PerTeam(...)" if value.level == "team" else "es.PerThread(...)"
     if isinstance(value.type, ViewTy):

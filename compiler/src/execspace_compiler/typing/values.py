@@ -161,7 +161,15 @@ class Single:
     level: str
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of several Views, elements, functions or objects: `which` is its number at run time."""
+
+    which: ir.Expr
+    options: tuple[Any, ...]
+
+
 Value = (
     ir.Expr | TupleValue | StructValue | Obj | Method | FunctionValue | ViewRef | TeamValue
-    | NestedRange | Single
+    | NestedRange | Single | Chosen
 )  # fmt: skip

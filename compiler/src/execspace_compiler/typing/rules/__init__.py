@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...frontend import hir
 from ..context import CALLED, EXPRESSIONS, METHODS, STATEMENTS
-from ..values import FunctionValue, Method, Obj
+from ..values import Chosen, FunctionValue, Method, Obj
 
 EXPRESSIONS.homes = {
     hir.Attribute: "attributes",
@@ -41,7 +41,12 @@ STATEMENTS.homes = {
     hir.Update: "assignments",
     hir.While: "control",
 }
-CALLED.homes = {FunctionValue: "helper_calls", Method: "calls", Obj: "calls"}
+CALLED.homes = {
+    Chosen: "chosen",
+    FunctionValue: "helper_calls",
+    Method: "calls",
+    Obj: "calls",
+}
 METHODS.homes = {
     **dict.fromkeys(("any", "all", "none", "count", "sum", "prod", "min", "max"), "simd"),
     **dict.fromkeys(("of", "generate", "iota", "first"), "simd"),

@@ -12,15 +12,16 @@ from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
 from ..value_queries import is_vector, is_view, scalar
 from ..value_types import describe, parts
-from ..values import Fixed, Place, TupleValue, Value, ViewRef, is_atomic
+from ..values import Chosen, Fixed, Place, TupleValue, Value, ViewRef, is_atomic
 from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .binary_operators import compare_or_compute
-from .memory import load, store, writable
+from .memory import load, read, store, writable
 from .operators import binary
 from .records import leaves, own_class, value_if_own
 from .variables import bind
 from .views import indexed
+from .whole_parts import assign_part
 
 _SIGNS = frozenset(OPERATOR_SIGNS)
 
@@ -42,7 +43,7 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
             if emitted:  # Python evaluates the value first
                 value = cx.keep(value)
                 cx.out += emitted
-            _put(cx, place, value, loc, at)
+            put(cx, place, value, loc, at)
             return
         case hir.Tuple():
             count = len(target.items)
@@ -65,18 +66,16 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
     raise AssertionError(f"no target: {target}")
 
 
-def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
-    """The element or record that a target denotes."""
+def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef | Chosen:
+    """The element, record or part of a View that a target denotes."""
     found = indexed(cx, target) if isinstance(target, hir.Subscript) else member(cx, target)
-    if isinstance(found, Place) or (isinstance(found, ViewRef) and found.field is not None):
-        writable(found.view if isinstance(found, Place) else found.base, target.loc)
+    for one in found.options if isinstance(found, Chosen) else (found,):
+        if isinstance(one, Place | ViewRef):
+            writable(one.view if isinstance(one, Place) else one.base, target.loc)
+    if isinstance(found, Place | ViewRef):
         return found
-    if isinstance(found, ViewRef):
-        raise type_fault(
-            target.loc,
-            f"cannot assign to {describe(found)} as a whole",
-            "assign its elements one by one, in a loop over range",
-        )
+    if isinstance(found, Chosen) and isinstance(found.options[0], Place | ViewRef):
+        return found
     if isinstance(target, hir.Subscript) and isinstance(found, ir.Op) and found.op == "lane":
         raise type_fault(
             target.loc,
@@ -96,10 +95,16 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
     )
 
 
-def _put(cx: Context, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -> None:
-    """Store a number in an element, or a record in a record."""
+def put(cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at: Loc) -> None:
+    """Store a number in an element, a record in a record, or either in each of a part."""
+    if isinstance(place, Chosen) or isinstance(value, Chosen):
+        _put_chosen(cx, place, value, loc, at)
+        return
     if isinstance(place, Place):
         cx.out.append(store(cx, place, value, loc, at))
+        return
+    if place.field is None:
+        assign_part(cx, place, value, loc, at, lambda p, v: put(cx, p, v, loc, at))
         return
     own = own_class(place)
     if own is not None and own_class(value) is own:
@@ -119,6 +124,20 @@ def _put(cx: Context, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -
         cx.out.append(store(cx, leaf, number, loc, at))
 
 
+def _put_chosen(
+    cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at: Loc
+) -> None:
+    """Store where, or what, is chosen at run time."""
+    from .chosen import for_each_option  # loaded by kernels that have such
+
+    if isinstance(place, Chosen):
+        kept = cx.keep(value)
+        for_each_option(cx, place, lambda p: put(cx, p, kept, loc, at), loc)
+    else:
+        assert isinstance(value, Chosen)
+        for_each_option(cx, value, lambda v: put(cx, place, v, loc, at), loc)
+
+
 @STATEMENTS.of(hir.Update)
 def _update(cx: Context, s: hir.Update) -> None:
     """Augmented assignment; the indices of an element are evaluated once."""
@@ -133,6 +152,19 @@ def _update(cx: Context, s: hir.Update) -> None:
         return
     assert isinstance(s.target, hir.Subscript | hir.Attribute)
     place = _place_of(cx, s.target)
+    if isinstance(place, Chosen) or (isinstance(place, ViewRef) and place.field is None):
+        emitted, right = cx.detached(s.value)
+        if emitted:
+            place = cx.keep(place)
+            if isinstance(place, Chosen) and all(map(_is_plain, place.options)):
+                old = cx.keep(read(cx, place, s.target.loc))  # Python reads the element first
+                cx.out += emitted
+                result = binary(cx, s.op, old, scalar(right, s.value.loc), s.loc)
+                put(cx, place, result, s.loc, s.loc)
+                return
+            cx.out += emitted
+        _update_part(cx, s, place, right)
+        return
     if isinstance(place, ViewRef):
         if own_class(place) is not None:
             emitted, right = cx.detached(s.value)
@@ -140,7 +172,7 @@ def _update(cx: Context, s: hir.Update) -> None:
                 dims = (Fixed(cx.keep(d.index)) if isinstance(d, Fixed) else d for d in place.dims)
                 place = replace(place, dims=tuple(dims), byte=cx.keep(place.byte))
                 cx.out += emitted
-            _put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
+            put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
             return
         scalar(place, s.target.loc)
         raise AssertionError(f"a number: {place}")
@@ -175,19 +207,62 @@ def _own_operator(cx: Context, s: hir.Update, old: Value, value: Value) -> Value
 
 def _atomic_update(cx: Context, s: hir.Update, place: Place) -> None:
     """Augmented assignment to an element of a View with the atomic trait."""
+    _check_atomic(s, place)
+    emitted, right = cx.detached(s.value)
+    if emitted:
+        kept = tuple(cx.keep(i) for i in place.indices)
+        place = Place(place.view, kept, cx.keep(place.byte), place.type)
+        cx.out += emitted
+    _change_atomically(cx, s, place, right)
+
+
+def _change_atomically(cx: Context, s: hir.Update, place: Place, right: Value) -> None:
+    value = of_element(cx, s.op, place.type, right, s.loc, s.value.loc)
+    emit_atomic(cx, s.op, place, (value,), s.loc)
+
+
+def _update_part(cx: Context, s: hir.Update, place: Place | ViewRef | Chosen, right: Value) -> None:
+    """Augmented assignment to a part of a View, or to what is chosen at run time."""
+    if isinstance(place, Chosen):
+        from .chosen import for_each_option  # loaded by kernels that have such
+
+        kept = cx.keep(right)
+        for_each_option(cx, place, lambda p: _update_part(cx, s, p, kept), s.loc)
+    elif isinstance(place, ViewRef) and place.field is None:
+        at = s.value.loc
+        assign_part(cx, place, right, s.loc, at, lambda p, v: _update_element(cx, s, p, v))
+    else:
+        _update_element(cx, s, place, right)
+
+
+def _update_element(cx: Context, s: hir.Update, place: Place | ViewRef, right: Value) -> None:
+    """Augmented assignment to one element of a part of a View."""
+    if isinstance(place, ViewRef):
+        if own_class(place) is None:
+            scalar(place, s.target.loc)
+        put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
+    elif is_atomic(place):
+        check_aligned(place, s.loc, s.op)
+        _check_atomic(s, place)
+        _change_atomically(cx, s, place, right)
+    else:
+        old = load(cx, place, s.target.loc)
+        result = binary(cx, s.op, old, scalar(right, s.value.loc), s.loc)
+        cx.out.append(store(cx, place, result, s.loc, s.loc))
+
+
+def _check_atomic(s: hir.Update, place: Place) -> None:
     if s.op not in ATOMICS:
         raise type_fault(
             s.loc,
             f"'{OPERATOR_SIGNS[s.op]}=' is not atomic, but {describe(place.view)} is",
             f"atomic are {', '.join(OPERATOR_SIGNS[o] + '=' for o in ATOMICS if o in _SIGNS)}",
         )
-    emitted, right = cx.detached(s.value)
-    if emitted:
-        kept = tuple(cx.keep(i) for i in place.indices)
-        place = Place(place.view, kept, cx.keep(place.byte), place.type)
-        cx.out += emitted
-    value = of_element(cx, s.op, place.type, right, s.loc, s.value.loc)
-    emit_atomic(cx, s.op, place, (value,), s.loc)
+
+
+def _is_plain(place: Place | ViewRef) -> bool:
+    """Whether it is an element that is not changed atomically."""
+    return isinstance(place, Place) and not is_atomic(place)
 
 
 def _pure(e: ir.Expr) -> bool:

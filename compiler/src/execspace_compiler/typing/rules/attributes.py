@@ -18,6 +18,7 @@ from ..context import EXPRESSIONS, Context
 from ..value_queries import extents, is_vector, is_view
 from ..value_types import describe, shown
 from ..values import (
+    Chosen,
     FunctionValue,
     Method,
     Obj,
@@ -42,6 +43,11 @@ def _element_of_view(view: Any) -> Any:
 
 def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     """`A.shape`, `A.size`, `z.real` and their like."""
+    if isinstance(base, Chosen):
+        from .chosen import of_each_option  # loaded by kernels that have such
+
+        found: Value = of_each_option(cx, base, lambda o: of_value(cx, o, name, loc), loc)
+        return found
     if is_view(base):
         return _view_attribute(cx, base, name, loc)
     if isinstance(base, StructValue):
@@ -129,11 +135,16 @@ def _attribute(cx: Context, e: hir.Attribute) -> Value:
 def member(cx: Context, e: hir.Attribute) -> Value | Place:
     """`base.name`: a field of a record, or an attribute."""
     base = outer(cx, e.base, field=True) if isinstance(e.base, hir.Outer) else cx.value(e.base)
+    return of_value(cx, base, e.name, e.loc)
+
+
+def of_value(cx: Context, base: Value, name: str, loc: Loc) -> Value | Place:
+    """A field of a record, or an attribute."""
     if isinstance(base, ViewRef) and base.field is not None:
         own = own_class(base)
-        if own is not None and e.name not in own.record_fields:
+        if own is not None and name not in own.record_fields:
             from .own_records import attribute_of  # loaded by kernels that have such
 
-            return attribute_of(cx, base, own, e.name, e.loc)
-        return field_of(base, e.name, e.loc)
-    return attribute(cx, base, e.name, e.loc)
+            return attribute_of(cx, base, own, name, loc)
+        return field_of(base, name, loc)
+    return attribute(cx, base, name, loc)

@@ -22,7 +22,7 @@ from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context, load_rules
 from ..value_queries import extents, scalar
 from ..value_types import describe
-from ..values import Method, Obj, StructValue, TupleValue, Value
+from ..values import Chosen, Method, Obj, StructValue, TupleValue, Value
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth
@@ -36,6 +36,7 @@ _HOMES = {
     "execspace.kernels.atomics": ("atomic_functions",),
     "execspace.kernels.language": ("local_arrays", "printf"),
     "execspace.kernels.simd": ("simd",),
+    "execspace.launch.local_copies": ("local_copies",),
     "execspace.launch.nested": ("teams",),
     "execspace.launch.parallel": ("team_reductions",),
     "execspace.launch.parallel_reduce": ("team_reductions",),
@@ -56,6 +57,12 @@ def _call(cx: Context, e: hir.Call) -> Value:
 def _object(cx: Context, call: Call) -> Value:
     """A call of a function or class: by its own rule, by its kind of class, or by CALLEES."""
     target = call.target
+    if any(isinstance(a, Chosen) for a in call.args):
+        from .chosen import called_with  # loaded by kernels that have such
+
+        found = called_with(cx, call)
+        if found is not None:
+            return found
     home = getattr(target, "__module__", None)
     for module in _HOMES.get(home, ()) if isinstance(home, str) else ():
         load_rules(module)

@@ -14,9 +14,9 @@ from execspace.base.dataclass import dataclass
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import BOOL, PromotionError, Scalar, promote
+from ...ir.types import BOOL, INDEX, PromotionError, Scalar, promote
 from ..context import EXPRESSIONS, Context
-from ..value_queries import scalar
+from ..value_queries import is_view, scalar
 from ..value_types import describe
 from ..values import FunctionValue, Obj, TupleValue, Value
 from .binary_operators import compare_or_compute
@@ -261,9 +261,18 @@ def _select(
         return then.of(chosen) if then.names == orelse.names else TupleValue(chosen)
     if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
         return then
+    if not any(isinstance(v, ir.Expr) and not is_view(v) for v in (then, orelse)):
+        from .chosen import can_be_chosen, choice  # loaded by kernels that have such
+
+        if can_be_chosen(then) and can_be_chosen(orelse):
+            test = cx.keep(test)
+            if before or otherwise:
+                cx.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
+            which = ir.Select(test, ir.Const(0, INDEX), ir.Const(1, INDEX), INDEX, loc)
+            return choice(cx, which, (then, orelse), loc)
     for value in (then, orelse):
         if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
-            hint = "choose between numbers; for the rest use if and else around whole statements"
+            hint = "choose between numbers, Views or functions; use if and else for the rest"
             if own_class(then) is not None and own_class(then) is own_class(orelse):
                 hint = "choose between values, which are .copy() of elements"
             if Obj(None, "None") in (then, orelse):

@@ -152,7 +152,7 @@ def _of_several_kinds(cx: Context, target: hir.Expr, values: Sequence[Value]) ->
     try:
         types = [type_of(v, target.loc) for v in values]
         for type in types[1:]:
-            types[0] = joined(types[0], type, target.name, target.loc)
+            types[0] = joined(types[0], type, target.name, target.loc, choices=False)
     except Fault as fault:
         cx.unreadable[target.name] = fault.diagnostics[0].message
         return [target.name]

@@ -19,7 +19,7 @@ from ...ir.types import (
 from ..context import STATEMENTS, Context
 from ..value_queries import is_view, scalar
 from ..value_types import describe, parts
-from ..values import FunctionValue, Obj, TupleValue, Value, ViewRef
+from ..values import Chosen, FunctionValue, Obj, TupleValue, Value, ViewRef
 from .conditions import condition
 from .records import own_value_hint, value_if_own
 
@@ -117,7 +117,7 @@ def _returned(value: Value, loc: Loc, helper: bool) -> Type:
     if isinstance(value, TupleValue):
         items = tuple(_returned(v, loc, helper) for v in value.items)
         return TupleTy(items, value.names, value.own)
-    if is_view(value) or isinstance(value, FunctionValue | ViewRef):
+    if is_view(value) or isinstance(value, FunctionValue | ViewRef | Chosen):
         raise type_fault(
             loc,
             f"cannot return {describe(value)}: only numbers and tuples of numbers are returned",

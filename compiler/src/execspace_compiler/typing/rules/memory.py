@@ -8,7 +8,7 @@ from ...ir.types import Scalar, ViewTy
 from ..context import Context
 from ..value_queries import scalar
 from ..value_types import describe, shown
-from ..values import Place, Value, is_atomic
+from ..values import Chosen, Place, Value, is_atomic
 from .atomic_elements import check_aligned, emit_atomic
 from .storage import narrowed, widened
 
@@ -29,6 +29,11 @@ def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:
 
 def read(cx: Context, found: Value | Place, loc: Loc) -> Value:
     """The number at a place; other values are returned unchanged."""
+    if isinstance(found, Chosen):
+        from .chosen import of_each_option  # loaded by kernels that have such
+
+        value: Value = of_each_option(cx, found, lambda o: read(cx, o, loc), loc)
+        return value
     return load(cx, found, loc) if isinstance(found, Place) else found
 
 

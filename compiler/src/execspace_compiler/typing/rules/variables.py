@@ -5,11 +5,35 @@ from __future__ import annotations
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, type_fault
-from ...ir.types import PromotionError, Record, Scalar, TupleTy, Type, Vector, ViewTy, promote
+from ...ir.types import (
+    BOOL,
+    INDEX,
+    PromotionError,
+    Record,
+    Scalar,
+    TupleTy,
+    Type,
+    Vector,
+    ViewTy,
+    promote,
+)
 from ..context import EXPRESSIONS, Context, Pending
 from ..module import local_array
-from ..value_types import AliasTy, FunctionTy, ObjTy, RefTy, describe, parts, rebuild, type_of
-from ..values import FunctionValue, StructValue, TupleValue, Value, ViewRef
+from ..value_types import (
+    AliasTy,
+    ChoiceTy,
+    FunctionTy,
+    ObjTy,
+    RefTy,
+    describe,
+    part_name,
+    parts,
+    rebuild,
+    type_of,
+)
+from ..values import Chosen, FunctionValue, StructValue, TupleValue, Value, ViewRef
+
+_MOST = 16  # Views or functions that a variable may stand for
 
 
 @EXPRESSIONS.of(hir.Local)
@@ -49,6 +73,9 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
         return
     widen(cx, name, type_of(value, loc), loc)
     _check_alias(cx, name, value, loc)
+    if isinstance(cx.types[name], ChoiceTy):
+        _bind_choice(cx, name, value, loc)
+        return
     if isinstance(value, TupleValue | StructValue | ViewRef | FunctionValue):
         held = parts(value, name)
         if len(held) > 1:
@@ -57,6 +84,75 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
             if isinstance(e.type, Scalar):
                 widen(cx, part, e.type, loc)
                 cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
+
+
+def _bind_choice(cx: Context, name: str, value: Value, loc: Loc) -> None:
+    """Assign to a variable that stands for one of several Views or functions."""
+    type = cx.types[name]
+    assert isinstance(type, ChoiceTy)
+    value = cx.keep(value)
+    given = value.options if isinstance(value, Chosen) else (value,)
+    numbers: list[ir.Expr] = []
+    for one in given:
+        n = _option(type.options, type_of(one, loc))
+        numbers.append(ir.Const(n, INDEX, loc))
+        for part, e in parts(one, part_name(name, n)):
+            if isinstance(e.type, Scalar):
+                widen(cx, part, e.type, loc)
+                cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
+    found = numbers[-1]
+    if isinstance(value, Chosen):
+        for n, number in reversed(list(enumerate(numbers[:-1]))):
+            test = ir.Op("eq", (value.which, ir.Const(n, INDEX, loc)), BOOL, loc)
+            found = ir.Select(test, number, found, INDEX, loc)
+    which = part_name(name, "which")
+    widen(cx, which, INDEX, loc)
+    cx.out.append(ir.Assign(which, found, loc))
+
+
+def _option(options: tuple[Type, ...], type: Type) -> int:
+    """Number of the option that includes a type."""
+    return next(n for n, known in enumerate(options) if _merged(known, type) == known)
+
+
+def _merged(a: Type, b: Type) -> Type | None:
+    """The type of an option that stands for both; None if they are options of their own."""
+    if a == b:
+        return a
+    if isinstance(a, RefTy) and isinstance(b, RefTy) and a.common(b) == b.common(a):
+        return a.common(b)
+    return None
+
+
+def _choice(a: Type, b: Type) -> ChoiceTy | None:
+    """Type of a variable that stands for one of several Views or functions."""
+    options = list(a.options if isinstance(a, ChoiceTy) else (a,))
+    for type in b.options if isinstance(b, ChoiceTy) else (b,):
+        merged = [_merged(known, type) for known in options]
+        n = next((n for n, m in enumerate(merged) if m is not None), None)
+        if n is None:
+            options.append(type)
+        else:
+            options[n] = merged[n]  # type: ignore[assignment]
+    ranks = {_rank(t) for t in options}
+    if None in ranks or len(ranks) > 1 or len(options) > _MOST:
+        return None
+    return ChoiceTy(tuple(options))
+
+
+def _rank(type: Type) -> int | None:
+    """Rank of a View or part of one, -1 of functions; None for what is not chosen."""
+    match type:
+        case AliasTy():
+            assert isinstance(type.base.type, ViewTy)
+            return type.base.type.rank if type.base.type.shape is None else None
+        case RefTy() if type.field is None:
+            return sum(s is not None for s in type.steps)
+        case FunctionTy():
+            return -1
+        case ObjTy():
+            return -1 if callable(type.obj.value) else None
+    return None
 
 
 def widen(cx: Context, name: str, type: Type, loc: Loc) -> None:
@@ -102,8 +198,9 @@ def _aliases(cx: Context) -> set[tuple[str, str]]:
     return found
 
 
-def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
-    """Common type of two values that are assigned to a variable."""
+def joined(a: Type, b: Type, name: str, loc: Loc, *, choices: bool = True) -> Type:
+    """Common type of two values that are assigned to a variable; `choices`: it may stand for one
+    of several Views or functions."""
     if a == b:
         return a
     vectors = isinstance(a, Vector) or isinstance(b, Vector)
@@ -114,10 +211,14 @@ def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
             message = f"'{loc.name(name)}' is {a} in one place and {b} in another: {error}"
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and _have_one_form(a, b):
-        items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
+        pairs = zip(a.items, b.items, strict=True)
+        items = tuple(joined(x, y, name, loc, choices=choices) for x, y in pairs)
         return a.of(items) if a.names == b.names else TupleTy(items)
     if isinstance(a, RefTy) and isinstance(b, RefTy) and a.common(b) == b.common(a):
         return a.common(b)
+    choice = _choice(a, b) if choices else None
+    if choice is not None:
+        return choice
     if vectors:
         hint = "make a vector of the same type first, T(...), or use two variables"
     elif isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):

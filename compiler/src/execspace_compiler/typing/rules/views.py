@@ -13,11 +13,11 @@ from execspace.views.arrays import advice
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import INDEX, Record, ViewTy
+from ...ir.types import INDEX, Record, Scalar, ViewTy
 from ..context import CALLS, EXPRESSIONS, Call, Context
 from ..value_queries import extents, is_vector, is_view, scalar, whole
 from ..value_types import describe, shown
-from ..values import Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
+from ..values import Chosen, Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
@@ -52,15 +52,27 @@ def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
             keys.append(tuple(None if x is None else next(rest) for x in ends))
         else:
             keys.append(next(rest))
-    locs = [part.loc for part in e.indices]
+    return _indexed(cx, base, keys, [part.loc for part in e.indices], e.loc)
+
+
+def _indexed(cx: Context, base: Value, keys: list[Any], locs: list[Loc], loc: Loc) -> Value | Place:
+    """A value that is indexed with one key for each dimension."""
     if isinstance(base, TupleValue):
-        return _item(base, keys, e.loc)
+        return _item(cx, base, keys, loc)
+    if isinstance(base, Chosen):
+        from .chosen import of_each_option  # loaded by kernels that have such
+
+        kept = [tuple(map(cx.keep, k)) if isinstance(k, tuple) else cx.keep(k) for k in keys]
+        found: Value | Place = of_each_option(
+            cx, base, lambda o: _indexed(cx, o, kept, locs, loc), loc
+        )
+        return found
     if isinstance(base, ViewRef) and base.field is not None:
-        return within(cx, base, keys, locs, e.loc)
+        return within(cx, base, keys, locs, loc)
     if is_vector(base):
         from .simd_lanes import element  # loaded by kernels that have such
 
-        return element(base, keys, e.loc)
+        return element(base, keys, loc)
     if not is_view(base):
         hint = "index Views, local arrays, tuples and records only"
         if isinstance(base, Obj) and _holds_views(base.value):
@@ -73,22 +85,27 @@ def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
             hint = f"make it a tuple, a NumPy array or a View, not a {kind}"
         elif isinstance(base, Obj) and (text := advice(base.value)):
             hint = text[0].lower() + text[1:].rstrip(".").replace("x.", f"{base.path}.")
-        raise type_fault(e.loc, f"cannot index {describe(base)}", hint)
-    return part_of(cx, base, keys, locs, e.loc)
+        raise type_fault(loc, f"cannot index {describe(base)}", hint)
+    return part_of(cx, base, keys, locs, loc)
 
 
-def _item(base: TupleValue, keys: list[Any], loc: Loc) -> Value:
+def _item(cx: Context, base: TupleValue, keys: list[Any], loc: Loc) -> Value:
     if len(keys) != 1:
         raise type_fault(
             loc, f"a tuple takes one index, got {len(keys)}", "write t[0][1] for nested tuples"
         )
     index = None if isinstance(keys[0], tuple) else keys[0]
+    if isinstance(index, ir.Expr) and not isinstance(index, ir.Const) and not is_vector(index):
+        if isinstance(index.type, Scalar) and index.type.is_integer:
+            from .chosen import item_at  # loaded by kernels that have such
+
+            return item_at(cx, base, index, loc)
     if not isinstance(index, ir.Const) or not isinstance(index.value, int | np.integer):
         got = "a slice" if index is None else describe(index)
         raise type_fault(
             loc,
-            f"the index of a tuple must be a constant integer, got {got}",
-            "unpack it, or keep the numbers in es.local or a View",
+            f"the index of a tuple must be an integer, got {got}",
+            "name its items one by one, or keep the numbers in es.local or a View",
         )
     if not -len(base.items) <= index.value < len(base.items):
         raise type_fault(
