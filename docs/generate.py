@@ -70,6 +70,9 @@ RULES = {
     "predicate": "bool",
     "to_int": "int, as an index; integers stay as they are",
     "operator": "as the operator",
+    "unary": "as the operator",
+    "logical": "bool",
+    "fma": "common floating type; integers count as float64; not of float16",
     "abs": "type of the argument; real for a complex one",
     "part": "real type of the argument",
     "conj": "type of the argument",
@@ -133,8 +136,11 @@ def spelling(function: Any) -> tuple[str, str]:
     """Module and name of a function as programs write them: math, sqrt."""
     if isinstance(function, np.ufunc):
         return "np", function.__name__
-    module = {"builtins": "", "numpy": "np"}.get(function.__module__, function.__module__)
-    return module, function.__name__
+    module = function.__module__
+    if module.startswith("execspace."):
+        return "es", function.__name__
+    named = {"builtins": "", "numpy": "np", "_operator": "operator"}
+    return named.get(module, module), function.__name__
 
 
 def operations() -> str:

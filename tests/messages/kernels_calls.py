@@ -664,3 +664,38 @@ def facts_of_an_integer_type(i, x):
 @case(F64)
 def facts_of_nothing(i, x):
     x[i] = np.iinfo()
+
+
+@case(F64)
+def bit_cast_of_one_argument(i, x):
+    x[i] = es.bit_cast(x[i])
+
+
+@case(F64)
+def popcount_of_a_float(i, x):
+    x[i] = es.popcount(x[i])
+
+
+@case(I64)
+def rotation_by_nothing(i, n):
+    n[i] = es.rotl(n[i])
+
+
+@case(I64)
+def bit_count_with_an_argument(i, n):
+    n[i] = n[i].bit_count(2)
+
+
+@case(I64)
+def bit_length_with_an_argument(i, n):
+    n[i] = n[i].bit_length(2)
+
+
+@case(C128)
+def fma_of_complex_numbers(i, z):
+    z[i] = es.fma(z[i], z[i], 1.0)
+
+
+@case(C128)
+def cube_root_of_a_complex_number(i, z):
+    z[i] = np.cbrt(z[i])

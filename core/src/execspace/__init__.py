@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from .graphs.running import *
     from .host.space import *
     from .kernels.atomics import *
+    from .kernels.bits import *
     from .kernels.host_functions import *
     from .kernels.kernel import *
     from .kernels.language import *
+    from .kernels.numbers import *
     from .kernels.simd import *
     from .launch.bound import *
     from .launch.future import *
@@ -143,9 +145,14 @@ _NAMES = {
         atomic_nand_fetch atomic_or atomic_or_fetch atomic_rshift atomic_rshift_fetch
         atomic_store atomic_sub atomic_sub_fetch atomic_xor atomic_xor_fetch
     """,
+    "kernels.bits": """
+        bit_cast bit_ceil bit_floor bit_width byteswap countl_one countl_zero countr_one
+        countr_zero has_single_bit popcount rotl rotr
+    """,
     "kernels.host_functions": "host_function",
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
+    "kernels.numbers": "fdim fma logb rsqrt",
     "kernels.simd": "SimdType simd",
     "launch.bound": "Bound bind",
     "launch.future": "Future",

@@ -9,12 +9,14 @@ from __future__ import annotations
 import builtins
 import cmath
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from execspace.base.dataclass import dataclass
+from execspace.kernels.numbers import fma
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 BITWISE = ("bitand", "bitor", "bitxor", "lshift", "rshift")
@@ -37,6 +39,8 @@ OPERATIONS: dict[str, str] = {
     "bitxor": "a ^ b",
     "lshift": "a << b; 0 if b is not less than the width",
     "rshift": "a >> b; 0 or -1 if b is not less than the width",
+    "popcount": "how many bits of a are set; a is unsigned, as is the result",
+    "countl_zero": "how many zeros are before the highest bit of a that is set; a is unsigned",
     "not": "not a, of a bool",
     "and": "a and b, of bools; b is evaluated only if needed",
     "or": "a or b, of bools; b is evaluated only if needed",
@@ -69,7 +73,7 @@ OPERATIONS: dict[str, str] = {
     # Of vectors, where all operations above act lane by lane; see typing/rules/simd.py.
     "broadcast": "a in all lanes",
     "ramp": "a in the first lane, and in each other lane b, a constant, more than before",
-    "fma": "a * b + c, rounded once; see spmd/contraction.py",
+    "fma": "a * b + c of floats, rounded once: es.fma, and see spmd/contraction.py",
     "first": "number of the first lane for which the mask a holds, if there is one",
     "pack": "a vector of the operands, one for each lane",
     "lane": "lane b of a; in kernels a constant",
@@ -132,6 +136,24 @@ class Callee:
     factor: float = 1.0
 
 
+# Operation -> function of NumPy, and of Python's module operator.
+_OPERATORS: dict[str, tuple[Any, Any]] = {
+    "add": (np.add, operator.add), "sub": (np.subtract, operator.sub),
+    "mul": (np.multiply, operator.mul), "truediv": (np.true_divide, operator.truediv),
+    "floordiv": (np.floor_divide, operator.floordiv), "mod": (np.mod, operator.mod),
+    "pow": (np.power, operator.pow), "bitand": (np.bitwise_and, operator.and_),
+    "bitor": (np.bitwise_or, operator.or_), "bitxor": (np.bitwise_xor, operator.xor),
+    "lshift": (np.left_shift, operator.lshift), "rshift": (np.right_shift, operator.rshift),
+    "lt": (np.less, operator.lt), "le": (np.less_equal, operator.le),
+    "gt": (np.greater, operator.gt), "ge": (np.greater_equal, operator.ge),
+    "eq": (np.equal, operator.eq), "ne": (np.not_equal, operator.ne),
+}  # fmt: skip
+_ONE_OPERAND: dict[str, tuple[Any, Any]] = {
+    "neg": (np.negative, operator.neg), "pos": (np.positive, operator.pos),
+    "invert": (np.invert, operator.invert), "not": (np.logical_not, operator.not_),
+}  # fmt: skip
+
+
 def _table() -> dict[Any, Callee]:
     found: dict[Any, Callee] = {}
 
@@ -161,10 +183,15 @@ def _table() -> dict[Any, Callee]:
     for name in ("minimum", "maximum", "fmin", "fmax"):
         add(Callee("same2", name, (2,)), getattr(np, name))
     add(Callee("float2", "pow", (2,)), math.pow)
-    add(Callee("operator", "pow", (2,)), builtins.pow, np.power)
-    add(Callee("operator", "mod", (2,)), np.mod)
-    add(Callee("operator", "floordiv", (2,)), np.floor_divide)
-    add(Callee("abs", "abs", (1,)), builtins.abs, np.abs)
+    add(Callee("operator", "pow", (2,)), builtins.pow)
+    for op, (ufunc, function) in _OPERATORS.items():
+        add(Callee("operator", op, (2,)), ufunc, function)
+    for op, (ufunc, function) in _ONE_OPERAND.items():
+        add(Callee("unary", op, (1,)), ufunc, function)
+    add(Callee("logical", "and", (2,)), np.logical_and)
+    add(Callee("logical", "or", (2,)), np.logical_or)
+    add(Callee("logical", "ne", (2,)), np.logical_xor)
+    add(Callee("abs", "abs", (1,)), builtins.abs, np.abs, operator.abs)
     add(Callee("part", "real", (1,)), np.real)
     add(Callee("part", "imag", (1,)), np.imag)
     add(Callee("conj", "conj", (1,)), np.conj)
@@ -178,6 +205,7 @@ def _table() -> dict[Any, Callee]:
     add(Callee("round", "rint", (1,)), builtins.round)
     add(Callee("fold", "min", ()), builtins.min)
     add(Callee("fold", "max", ()), builtins.max)
+    add(Callee("fma", "fma", (3,)), fma, getattr(math, "fma", None))
     add(Callee("len", "extent", (1,)), builtins.len)
     add(Callee("divmod", "divmod", (2,)), builtins.divmod)
     add(Callee("int", "cast", (1,)), builtins.int)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from execspace import View, ViewIndexError
 from execspace.base.storage_types import FORMATS, word_of
+from execspace.kernels import numbers
 
 from ..launch.failures import failure
 from ..typing.lowered import Lowered
@@ -254,3 +255,18 @@ erf, erfc = _real_function("erf"), _real_function("erfc")
 # Near 0 it is 1 / x.
 gamma = _real_function("gamma", _gamma_at_pole, lambda x: math.copysign(math.inf, x))
 lgamma = _real_function("lgamma", lambda x: math.inf)
+
+
+def popcount(a: Any) -> Any:
+    """How many bits of an unsigned integer are set."""
+    return type(a)(int(a).bit_count())
+
+
+def countl_zero(a: Any) -> Any:
+    """How many zeros are before the highest bit of an unsigned integer that is set."""
+    return type(a)(8 * a.itemsize - int(a).bit_length())
+
+
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c`, rounded once."""
+    return type(a)(numbers.fma(a, b, c))

@@ -25,7 +25,8 @@ _LITTLE = frozenset((
     "add", "sub", "mul", "neg", "bitand", "bitor", "bitxor", "invert", "not", "and", "or", "lt",
     "le", "gt", "ge", "eq", "ne", "cast", "bit_cast", "min", "max", "minimum", "maximum", "abs",
     "bounded", "isnan", "isinf", "isfinite", "real", "imag", "conj", "complex", "lshift", "rshift",
-    "fmin", "fmax", "copysign", "fabs", "floor", "ceil", "trunc", "rint",
+    "fmin", "fmax", "copysign", "fabs", "floor", "ceil", "trunc", "rint", "popcount", "countl_zero",
+    "fma",
 ))  # fmt: skip
 _MOST = 12  # of them, that both sides of a choice are computed
 

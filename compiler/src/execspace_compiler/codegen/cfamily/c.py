@@ -78,7 +78,14 @@ C = Dialect(
         barrier="",  # groups have one member
         fence="__atomic_thread_fence(__ATOMIC_SEQ_CST);",
     ),
-    math=Math({name: f"__builtin_{function}" for name, function in MATH.items()}, "{}f"),
+    math=Math(
+        {name: f"__builtin_{function}" for name, function in MATH.items()}, "{}f",
+        popcount={32: "__builtin_popcount({})", 64: "__builtin_popcountl({})"},
+        leading_zeros={
+            32: "(({0}) != 0 ? __builtin_clz({0}) : 32)",
+            64: "(({0}) != 0 ? __builtin_clzl({0}) : 64)",
+        },
+    ),
     atomics=_ATOMICS,
     pragmas=Pragmas(  # contraction is an option of the compiler
         joining_loop="#pragma omp simd reduction({sign}: {name}) private({own})",

@@ -199,11 +199,16 @@ class Math:
         Form of a function's name for float32: "{}" or "{}f".
     mul_hi : str
         The upper half of the product of two uint32 `a` and `b`: a form.
+    popcount, leading_zeros : mapping
+        32 and 64 -> form of how many bits of an unsigned integer are set, and of how many before
+        the highest one that is; both or neither.
     """
 
     functions: Mapping[str, str]
     float32: str
     mul_hi: str = ""
+    popcount: Mapping[int, str] = field(default_factory=dict)
+    leading_zeros: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -431,7 +436,7 @@ MATH = {
         "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
         "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
         "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "atan2", "hypot", "copysign", "fmod",
-        "pow", "isnan", "isinf", "isfinite",
+        "pow", "isnan", "isinf", "isfinite", "fma",
     )
 } | {"gamma": "tgamma", "abs": "fabs"}  # fmt: skip
 

@@ -115,7 +115,11 @@ GPU_CPP = Dialect(
         groups_of="_ES_GROUPS({axis})",
     ),
     sync=Synchronization(barrier="_ES_BARRIER();", fence="_ES_FENCE();"),
-    math=Math(MATH, "{}f", mul_hi="_es_mul_hi({a}, {b})"),
+    math=Math(
+        MATH, "{}f", mul_hi="_es_mul_hi({a}, {b})",
+        popcount={32: "__popc({})", 64: "__popcll({})"},
+        leading_zeros={32: "__clz((int)({}))", 64: "__clzll((long long)({}))"},
+    ),
     atomics=_ATOMICS,
     scan=SinglePassScan(progress=True),
     reserved=Reserved(_KEYWORDS, _FORM),

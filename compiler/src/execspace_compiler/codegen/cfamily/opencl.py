@@ -95,7 +95,11 @@ OPENCL = Dialect(
         barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
         fence="mem_fence(CLK_GLOBAL_MEM_FENCE);",
     ),
-    math=Math(MATH, "{}", mul_hi="mul_hi({a}, {b})"),
+    math=Math(
+        MATH, "{}", mul_hi="mul_hi({a}, {b})",
+        popcount={32: "popcount((uint)({}))", 64: "popcount((ulong)({}))"},
+        leading_zeros={32: "clz((uint)({}))", 64: "clz((ulong)({}))"},
+    ),
     atomics=_ATOMICS,
     pragmas=Pragmas(
         no_contraction="#pragma OPENCL FP_CONTRACT OFF\n",

@@ -82,6 +82,21 @@ _UNSIGNED = {
     "lshift": "$T _lshift_$N($T a, $T b) { return b < $W ? ($T)(a * 1U << b) : 0; }",
     "rshift": "$T _rshift_$N($T a, $T b) { return b < $W ? ($T)(a >> b) : 0; }",
     "abs": "$T _abs_$N($T a) { return a; }",
+    "popcount": "$T _popcount_$N($T a) { return ($T)$popcount; }",
+    "countl_zero": "$T _countl_zero_$N($T a) { return ($T)($leading_zeros - $S); }",
+}
+# Of languages that have no functions for these.
+_BY_BIT = {
+    "popcount": """$T _popcount_$N($T a) {
+    $T n = 0;
+    for (; a != 0; a = ($T)(a & (a - 1U))) n = ($T)(n + 1U);
+    return n;
+}""",
+    "countl_zero": """$T _countl_zero_$N($T a) {
+    $T n = $W;
+    for (; a != 0; a = ($T)(a >> 1)) n = ($T)(n - 1U);
+    return n;
+}""",
 }
 _REAL = {
     "floordiv": """$T _floordiv_$N($T a, $T b) {
@@ -361,6 +376,8 @@ class Prelude:
             table: Mapping[str, str] = _ORDERED
             if name not in _ORDERED:
                 table = {"i": _SIGNED, "u": _UNSIGNED, "f": _REAL, "c": _COMPLEX}[type.kind]
+            if name in _BY_BIT and not self.dialect.math.popcount:
+                table = _BY_BIT
             text = self._expanded(table[name], t, type)
             if strict:
                 text = text.replace(f"_{name}_{SHORT[t]}(", f"{full}(", 1)
@@ -381,6 +398,11 @@ class Prelude:
             text = text.replace(f"${name}(", f"{own}(")
         huge = {"float64": "0x1p+1021", "float32": "0x1p+125f"}.get(part, "")
         text = text.replace("$huge", huge).replace("$nan", self.nan(part))
+        math, size = self.dialect.math, max(type.bits, 32)
+        for word, forms in (("$popcount", math.popcount), ("$leading_zeros", math.leading_zeros)):
+            if word in text:
+                text = text.replace(word, forms[size].format("a"))
+        text = text.replace("$S", str(size - type.bits))
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
         text = re.sub(r"\$to\((.*?)\);", lambda found: f"{self.converted(found[1], t)};", text)
         text = re.sub(r"\$c\((\w)\)", lambda found: self.compared(found[1], type), text)

@@ -17,6 +17,7 @@ from .vectors import BY_LANE, each_lane, of_lanes, packed
 
 _INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv", "fmod": "frem"}
+_BIT_COUNTS = {"popcount": "ctpop", "countl_zero": "ctlz"}
 _CODES = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
 
 # LLVM has these as intrinsics, with instructions or exact expansions for all hosts.
@@ -290,6 +291,12 @@ def _of_integers(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         suffix = f"v{t.lanes}i{t.bits}" if isinstance(t, Vector) else kind
         function = e.module.declare(f"llvm.abs.{suffix}", kind, f"{kind}, i1 immarg")
         return e.op(f"call {kind} {function}({kind} {args[0]}, i1 false)")
+    if name in _BIT_COUNTS:
+        suffix = f"v{t.lanes}i{t.bits}" if isinstance(t, Vector) else kind
+        flag = name == "countl_zero"  # a zero has a result as well
+        more = ", i1 immarg" if flag else ""
+        function = e.module.declare(f"llvm.{_BIT_COUNTS[name]}.{suffix}", kind, kind + more)
+        return e.op(f"call {kind} {function}({kind} {args[0]}{', i1 false' if flag else ''})")
     if name in ("lshift", "rshift"):
         return _shift(e, name, args, t)
     if name in ("floordiv", "mod"):

@@ -34,7 +34,7 @@ _NUMPY_NAMES = {
 _RUNTIME = {
     "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
     "min": "python_min", "max": "python_max", "erf": "erf", "erfc": "erfc", "gamma": "gamma",
-    "lgamma": "lgamma",
+    "lgamma": "lgamma", "popcount": "popcount", "countl_zero": "countl_zero", "fma": "fma",
 }  # fmt: skip
 _RESERVED = frozenset(("np", "int", "complex", "zip"))  # names that generated source uses
 

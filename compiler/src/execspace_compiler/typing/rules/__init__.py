@@ -52,6 +52,8 @@ METHODS.homes = {
     **dict.fromkeys(("of", "generate", "iota", "first"), "simd"),
     **dict.fromkeys(("load", "gather", "store", "scatter"), "simd_memory"),
     "barrier": "teams",
+    "bit_count": "bits",
+    "bit_length": "bits",
     "broadcast": "teams",
     "conjugate": "calls",
     "extent": "calls",

@@ -34,6 +34,8 @@ from .memory import read
 from .operators import binary, constant, part
 from .records import field_of, own_class
 
+_OF_INTEGERS = ("bit_count", "bit_length")
+
 
 def _element_of_view(view: Any) -> Any:
     """Element type of a View or a part of one."""
@@ -65,9 +67,9 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
         if name in ("real", "imag"):
             return part(cx, name, base, loc)
-        if name in ("conjugate", "view"):
+        if name in ("conjugate", "view") or (name in _OF_INTEGERS and base.type.is_integer):
             return Method(base, name)
-    hint = "numbers have real, imag, conjugate() and view()"
+    hint = "numbers have real, imag, conjugate() and view(), integers bit_count()"
     if isinstance(base, Obj) and isinstance(base.value, type) and issubclass(base.value, OwnRecord):
         from .own_records import attribute_of  # loaded by kernels that have such
 

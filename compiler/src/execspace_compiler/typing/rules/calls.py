@@ -34,6 +34,7 @@ from .storage import narrowed, widened
 _HOMES = {
     "builtins": ("tuples",),
     "execspace.kernels.atomics": ("atomic_functions",),
+    "execspace.kernels.bits": ("bits",),
     "execspace.kernels.language": ("local_arrays", "printf"),
     "execspace.kernels.simd": ("simd",),
     "execspace.launch.local_copies": ("local_copies",),

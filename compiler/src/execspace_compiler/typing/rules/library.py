@@ -27,10 +27,13 @@ from ..context import Context, Rules
 from ..value_queries import extents, is_vector, is_view, scalar
 from ..value_types import describe
 from ..values import TupleValue, Value
-from .operators import PARTS, always, binary, constant, no_order, part, same, truth
+from .operators import PARTS, always, binary, constant, no_order, part, same, truth, unary
 
 # (Context, Callee, path, numbers, Loc) -> Value, by the name of the rule in CALLEES
 LIBRARY: Rules[str, Value] = Rules("library function of kind")
+
+
+_OF_BOOLS = {"and": "bitand", "or": "bitor", "ne": "ne"}
 
 
 def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], loc: Loc) -> Value:
@@ -101,7 +104,9 @@ def _float1(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> V
     type = as_float(a[0].type)
     name = "abs" if callee.op == "fabs" else callee.op
     if type.kind == "c" and name not in COMPLEX_FUNCTIONS:
-        raise type_fault(loc, f"{path} is not defined for {type}", PARTS)
+        from .words import of_complex  # loaded by kernels that call any
+
+        return of_complex(cx, name, path, cx.coerce(a[0], type), loc)
     return ir.Op(name, (cx.coerce(a[0], type),), type, loc)
 
 
@@ -137,6 +142,25 @@ def _same2(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Va
 @LIBRARY.of("operator")
 def _operator(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
     return binary(cx, callee.op, a[0], a[1], loc)
+
+
+@LIBRARY.of("unary")
+def _unary(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+    return unary(cx, callee.op, a[0], loc)
+
+
+@LIBRARY.of("logical")
+def _logical(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+    return binary(cx, _OF_BOOLS[callee.op], truth(cx, a[0], loc), truth(cx, a[1], loc), loc)
+
+
+@LIBRARY.of("fma")
+def _fma(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+    type = as_float(functools.reduce(promote, (x.type for x in a)))
+    if type.kind == "c" or type.name == "float16":
+        hint = "convert: es.float32(x)" if type.kind == "f" else PARTS
+        raise type_fault(loc, f"{path} is not defined for {type}", hint)
+    return ir.Op("fma", tuple(cx.coerce(x, type) for x in a), type, loc)
 
 
 @LIBRARY.of("to_int")

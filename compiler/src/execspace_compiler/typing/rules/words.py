@@ -1,4 +1,4 @@
-"""Rules of functions of NumPy and math that are written as kernels are, see `typing/words/`.
+"""Rules of functions of NumPy, math and Kokkos that are written as kernels are, in `typing/words/`.
 
 They are typed and compiled as functions of a user are, so no printer knows them.
 """
@@ -6,6 +6,7 @@ They are typed and compiled as functions of a user are, so no printer knows them
 from __future__ import annotations
 
 import builtins
+import cmath
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,29 +15,31 @@ from typing import Any
 
 import numpy as np
 
+import execspace
 from execspace.base.dataclass import dataclass
 
 from ... import ir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import PY_INT, Scalar, as_float, promote
+from ...ir.types import PY_FLOAT, PY_INT, Scalar, as_float, complex_of, promote, real_part
 from ..context import Call, Context
 from ..value_queries import scalar
 from ..value_types import describe
 from ..values import FunctionValue, Obj, Value
-from ..words import float_bits, floats, integers
+from ..words import complex_numbers, float_bits, floats, integers
 from .bits import number_type
+from .operators import PARTS
 
 _Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Word:
-    """A function of NumPy or math.
+    """A function of NumPy, math or Kokkos.
 
     Attributes
     ----------
     functions : mapping
-        Kind ("i", "u" or "f") or name of a common type of the arguments -> what computes it.
+        Kind ("i", "u", "f" or "c") or name of a common type of the arguments -> what computes it.
     result : str
         Type of the result, in words.
     count : int
@@ -46,6 +49,8 @@ class Word:
         Integers count as float64.
     of_none : int, optional
         It takes any number of arguments, one after the other; what it gives of none.
+    complex : bool
+        All arguments count as complex numbers.
     """
 
     functions: Mapping[str, _Function]
@@ -54,6 +59,7 @@ class Word:
     whole: int = 0
     floats: bool = False
     of_none: int | None = None
+    complex: bool = False
 
 
 _FLOATING = "common floating type; integers count as float64"
@@ -74,13 +80,14 @@ _NEXT = Word(
     floats=True,
 )  # fmt: skip
 _MODF = Word({"f": floats.modf}, "a pair of the floating type of the argument", floats=True)
+_PHASE = Word({"c": complex_numbers.phase}, "real type of the argument", complex=True)
 _MANY = "common type of integers; any number of them"
 WORDS: dict[Any, Word] = {
     np.sign: Word(
         {"f": floats.sign, "i": integers.sign, "u": integers.sign_unsigned}, "type of the argument"
     ),
     np.signbit: Word({"f": floats.signbit, "i": integers.signbit, "u": integers.signbit}, "bool"),
-    np.bitwise_count: Word({"i": integers.bits_of_absolute, "u": integers.bits}, "uint8"),
+    np.bitwise_count: Word({"i": integers.bits, "u": integers.bits}, "uint8"),
     np.gcd: Word(_GCD, "common type of two integers", 2),
     np.lcm: Word(_LCM, "common type of two integers", 2),
     math.gcd: Word(_GCD, _MANY, 2, of_none=0),
@@ -94,11 +101,37 @@ WORDS: dict[Any, Word] = {
     np.ldexp: _LDEXP,
     math.modf: _MODF,
     np.modf: _MODF,
+    np.heaviside: Word({"f": floats.heaviside}, _FLOATING, 2, floats=True),
+    np.logaddexp: Word({"f": floats.logaddexp}, _FLOATING, 2, floats=True),
+    np.logaddexp2: Word({"f": floats.logaddexp2}, _FLOATING, 2, floats=True),
+    np.sinc: Word({"f": floats.sinc}, "floating type of the argument", floats=True),
+    np.spacing: Word(
+        {"float64": float_bits.spacing64, "float32": float_bits.spacing32},
+        "floating type of the argument", floats=True,
+    ),
+    execspace.fdim: Word({"f": floats.fdim}, _FLOATING, 2, floats=True),
+    execspace.logb: Word(
+        {"float64": float_bits.logb64, "float32": float_bits.logb32},
+        "floating type of the argument", floats=True,
+    ),
+    execspace.rsqrt: Word({"f": floats.rsqrt}, "floating type of the argument", floats=True),
+    cmath.phase: _PHASE,
+    np.angle: _PHASE,
+    cmath.polar: Word(
+        {"c": complex_numbers.polar}, "a pair of the real type of the argument", complex=True
+    ),
+    cmath.rect: Word({"f": complex_numbers.rect}, "complex of the common type", 2, floats=True),
+}  # fmt: skip
+# Of complex numbers, by the operation on floats of the same name; they get a large number, too.
+_COMPLEX: dict[str, _Function] = {
+    name: getattr(complex_numbers, name)
+    for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "log10", "log2")
 }
 # Of functions that have other rules, too: by the number of arguments.
 _MORE: dict[tuple[Any, int], Word] = {
     (math.hypot, 3): Word({"f": floats.hypot}, _FLOATING, 3, floats=True),
     (math.log, 2): Word({"f": floats.log}, _FLOATING, 2, floats=True),
+    (cmath.log, 2): Word({"c": complex_numbers.log_with_base}, "complex", 2, complex=True),
 }
 _ROUND = (builtins.round, np.round)
 
@@ -137,9 +170,11 @@ def _computed(cx: Context, word: Word, path: str, numbers: list[Any], loc: Loc) 
     kind = functools.reduce(promote, (e.type for e in numbers[:last]))
     if word.floats and kind.kind in "biu":
         kind = as_float(kind)
+    if word.complex and kind.kind != "c":
+        kind = complex_of(as_float(kind))
     found = word.functions.get(kind.name) or word.functions.get(kind.kind)
     if found is None:
-        takes = {"i": "integers", "u": "integers", "f": "floats"}
+        takes = {"i": "integers", "u": "integers", "f": "floats", "c": "complex numbers"}
         known = dict.fromkeys(takes.get(k, k) for k in word.functions)
         raise type_fault(
             loc,
@@ -151,6 +186,16 @@ def _computed(cx: Context, word: Word, path: str, numbers: list[Any], loc: Loc) 
     values = [cx.coerce(e, given) for e in numbers[:last]]
     values += [cx.coerce(e, Scalar("int64")) for e in numbers[last:]]
     return _call(cx, found, values, loc)
+
+
+def of_complex(cx: Context, name: str, path: str, x: ir.Expr, loc: Loc) -> Value:
+    """An operation on floats, of a complex number."""
+    assert isinstance(x.type, Scalar)
+    found = _COMPLEX.get(name)
+    if found is None:
+        raise type_fault(loc, f"{path} is not defined for {x.type}", PARTS)
+    most = float(np.finfo(real_part(x.type).name).max) / 4
+    return _call(cx, found, [x, ir.Const(most, PY_FLOAT, loc)], loc)
 
 
 def _call(cx: Context, function: _Function, values: Sequence[Value], loc: Loc) -> Value:

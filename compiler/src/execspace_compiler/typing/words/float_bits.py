@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,29 @@ def nextafter32(x: Any, y: Any) -> Any:
         return np.copysign(np.float32(1.401298464324817e-45), y)
     bits = x.view(np.int32)
     return (bits + np.int32(1 if (x < y) == (x > 0) else -1)).view(np.float32)
+
+
+def spacing64(x: Any) -> Any:
+    """As numpy.spacing."""
+    return 5e-324 if x == 0 else nextafter64(x, np.copysign(math.inf, x)) - x
+
+
+def spacing32(x: Any) -> Any:
+    """As numpy.spacing of a float32."""
+    if x == 0:
+        return np.float32(1.401298464324817e-45)
+    return nextafter32(x, np.copysign(np.float32(math.inf), x)) - x
+
+
+def logb64(x: Any) -> Any:
+    """As execspace.logb."""
+    if x == 0:
+        return -math.inf
+    return abs(x) if not math.isfinite(x) else frexp64(x)[1] - 1.0
+
+
+def logb32(x: Any) -> Any:
+    """As execspace.logb of a float32."""
+    if x == 0:
+        return np.float32(-math.inf)
+    return abs(x) if not math.isfinite(x) else frexp32(x)[1] - np.float32(1.0)

@@ -59,6 +59,38 @@ def modf(x: Any) -> Any:
     return np.copysign(rest, x), whole
 
 
+def heaviside(x: Any, middle: Any) -> Any:
+    """As numpy.heaviside."""
+    return 0.0 if x < 0 else 1.0 if x > 0 else middle if x == 0 else x
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """As numpy.logaddexp: log(exp(x) + exp(y)) without overflow."""
+    return x + math.log(2.0) if x == y else max(x, y) + math.log1p(math.exp(-abs(x - y)))
+
+
+def logaddexp2(x: Any, y: Any) -> Any:
+    """As numpy.logaddexp2."""
+    more = math.log1p(math.exp2(-abs(x - y))) / math.log(2.0)
+    return x + 1.0 if x == y else max(x, y) + more
+
+
+def sinc(x: Any) -> Any:
+    """As numpy.sinc: sin(pi x) / (pi x), 1 at 0."""
+    y = math.pi * (x if x != 0 else 1e-20)
+    return math.sin(y) / y
+
+
+def fdim(x: Any, y: Any) -> Any:
+    """As execspace.fdim: the positive difference, NaN if either is."""
+    return 0.0 if x <= y else x - y
+
+
+def rsqrt(x: Any) -> Any:
+    """As execspace.rsqrt."""
+    return 1.0 / math.sqrt(x)
+
+
 def rounded(x: Any, scale: Any) -> Any:
     """As numpy.round with digits behind the point."""
     return np.rint(x * scale) / scale

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import execspace as es
+
 
 def sign(x: Any) -> Any:
     """As numpy.sign."""
@@ -37,17 +39,5 @@ def lcm(x: Any, y: Any) -> Any:
 
 
 def bits(x: Any) -> Any:
-    """As numpy.bitwise_count of an unsigned integer: how many of its bits are set.
-
-    Warren, Hacker's Delight, section 5-1; compilers know it and take the processor's instruction.
-    """
-    v = np.uint64(x)
-    v = v - ((v >> 1) & 0x5555555555555555)
-    v = (v & 0x3333333333333333) + ((v >> 2) & 0x3333333333333333)
-    v = (v + (v >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return np.uint8((v * 0x0101010101010101) >> 56)
-
-
-def bits_of_absolute(x: Any) -> Any:
-    """As numpy.bitwise_count of a signed integer: of its absolute value."""
-    return bits(np.uint64(x) if x >= 0 else np.uint64(0) - np.uint64(x))
+    """As numpy.bitwise_count: how many bits of its absolute value are set."""
+    return np.uint8(es.popcount(abs(x)))

@@ -3,7 +3,9 @@ exact."""
 
 from __future__ import annotations
 
+import cmath
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -210,3 +212,113 @@ def facts(i, x, out):
 def test_facts_of_types_are_constants(space):
     needs_dtype(space, "float64")
     agrees(space, facts, np.arange(3.0), np.zeros((3, 3)))
+
+
+@es.kernel(fma=False)
+def exact_numbers(i, x, y, z, out):
+    out[i, 0] = es.fma(x[i], y[i], z[i])
+    out[i, 1] = es.fma(x[i], 2, -z[i])
+    out[i, 2] = es.fdim(x[i], y[i])
+    out[i, 3] = es.logb(x[i])
+    out[i, 4] = np.heaviside(x[i], y[i])
+    out[i, 5] = np.spacing(x[i])
+    out[i, 6] = es.rsqrt(x[i])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_numbers_of_kokkos(space, dtype):
+    """A fused multiply-add is rounded once, also where the processor has none."""
+    needs_dtype(space, dtype)
+    if not denormals(space, dtype):
+        pytest.skip(f"space '{space.name}' takes numbers near zero for zero")
+    x = floats(dtype)
+    y, z = x[::-1].copy(), np.roll(x, 5)
+    one = np.array([1 + np.finfo(dtype).eps, 1 + np.finfo(dtype).eps], dtype)
+    x, y, z = np.append(x, one), np.append(y, one), np.append(z, -(one * one))
+    agrees(space, exact_numbers, x, y, z, np.zeros((len(x), 7), dtype))
+
+
+@es.kernel
+def operators(i, x, y, out):
+    out[i, 0] = operator.add(x[i], y[i]) - np.multiply(x[i], y[i])
+    out[i, 1] = np.less(x[i], y[i]) + 2 * operator.ge(x[i], y[i])
+    out[i, 2] = np.logical_and(x[i], y[i]) + 2 * np.logical_xor(x[i], y[i])
+    out[i, 3] = operator.neg(x[i]) + np.logical_not(y[i]) + operator.abs(y[i])
+
+
+def test_operators_as_functions(space):
+    x, y = np.array([0, 3, -7, 5]), np.array([2, 0, -7, 4])
+    agrees(space, operators, x, y, np.zeros((4, 4), np.int64))
+
+
+@es.kernel
+def sums_of_exponentials(i, x, out):
+    out[i, 0] = np.logaddexp(x[i], 2.0)
+    out[i, 1] = np.logaddexp2(x[i], x[i] / 2)
+    out[i, 2] = np.sinc(x[i])
+
+
+def test_logarithms_of_sums(space):
+    needs_dtype(space, "float64")
+    x = np.array([0.0, 1.5, -2.0, 700.0, -800.0, 2.0, 1e-8, 3.25])
+    found, right = np.zeros((8, 3)), np.zeros((8, 3))
+    for i in range(8):
+        sums_of_exponentials(i, x, right)
+    staged.parallel_for(es.RangePolicy(8, space=space), sums_of_exponentials, x, found)
+    np.testing.assert_allclose(found, right, rtol=4e-15, atol=1e-300)
+
+
+def sides():
+    """Complex numbers of all sizes, on both sides of all branch cuts."""
+    sizes = [0.0, 1e-30, 1e-9, 0.3, 1.0, 1 + 1e-6, 2.0, 7.0, 1e9, 1e30]
+    signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    points = [complex(s * a, t * b) for a in sizes for b in sizes for s, t in signs]
+    return np.array([z for z in points if abs(z) not in (0, 1)])
+
+
+@es.kernel
+def inverses(i, z, out):
+    out[i, 0] = cmath.asin(z[i])
+    out[i, 1] = cmath.acos(z[i])
+    out[i, 2] = cmath.atan(z[i])
+    out[i, 3] = cmath.asinh(z[i])
+    out[i, 4] = cmath.acosh(z[i])
+    out[i, 5] = cmath.atanh(z[i])
+    out[i, 6] = cmath.log10(z[i])
+    out[i, 7] = np.log2(z[i])
+    out[i, 8] = cmath.phase(z[i]) + 1j * np.angle(z[i])
+    size, angle = cmath.polar(z[i])
+    out[i, 9] = complex(size, angle)
+    out[i, 10] = cmath.log(z[i], 3)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_inverse_functions_of_complex_numbers(space, dtype):
+    needs_dtype(space, "float64" if dtype == "complex128" else "float32")
+    z = sides().astype(dtype)
+    found, right = np.zeros((len(z), 11), dtype), np.zeros((len(z), 11), np.complex128)
+    for i in range(len(z)):
+        inverses(i, z.astype(np.complex128), right)
+    staged.parallel_for(es.RangePolicy(len(z), space=space), inverses, z, found)
+    size = np.finfo(dtype).eps * 40
+    for k in range(11):
+        for part in ("real", "imag"):
+            ours, exact = getattr(found[:, k], part), getattr(right[:, k], part)
+            near_one = k in (6, 7, 10) and part == "real"  # logarithms near 0
+            least = np.finfo(dtype).eps if near_one else np.finfo(dtype).tiny / size
+            np.testing.assert_allclose(ours, exact, rtol=size, atol=least, err_msg=f"{k} {part}")
+            # the sides of branch cuts are told by the signs of zeros
+            assert (np.signbit(ours) == np.signbit(exact))[abs(exact) > least].all()
+
+
+def test_rect(space):
+    needs_dtype(space, "float64")
+
+    def kernel(i, out):
+        out[i] = cmath.rect(2.0, 0.5 * i) + cmath.asin(0.25 * i) + np.arcsin(0.5 + 0.1j * i)
+
+    found, right = np.zeros(4, complex), np.zeros(4, complex)
+    for i in range(4):
+        kernel(i, right)
+    staged.parallel_for(es.RangePolicy(4, space=space), kernel, found)
+    np.testing.assert_allclose(found, right, rtol=1e-14)
