@@ -438,3 +438,9 @@ def function_that_stores_or_computes(i, x):
 def views_of_two_ranks_to_choose(i, x, A):
     v = x if i == 0 else A
     v[0] = 1.0
+
+
+@case(C128)
+def part_of_complex_numbers_in_a_variable(i, z):
+    x = z.real
+    x[i] = 1.0

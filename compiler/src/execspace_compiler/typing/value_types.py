@@ -42,6 +42,7 @@ from .values import (
     TeamValue,
     TupleValue,
     Value,
+    ViewPart,
     ViewRef,
 )
 
@@ -202,6 +203,9 @@ def type_of(value: Value, loc: Loc) -> Type:
             raise type_fault(
                 loc, f"{describe(value)} can only be called", f"call it: {value.name}(...)"
             )
+        case ViewPart():
+            hint = f"write z.{value.name}[i] where it is needed"
+            raise type_fault(loc, f"{describe(value)} can only be indexed", hint)
         case TeamValue():
             return TeamTy()
         case NestedRange():
@@ -246,7 +250,7 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
             pairs = [parts(v, part_name(name, n)) for n, v in enumerate(value.options)]
             which = (part_name(name, "which"), value.which)
             return [which, *(p for pair in pairs for p in pair)]
-        case Obj() | Method() | NestedRange() | Single():
+        case Obj() | Method() | NestedRange() | Single() | ViewPart():
             return []
     return [(name, value)]
 
@@ -342,6 +346,8 @@ def describe(value: Value) -> str:
             return f"the method '{value.name}'"
         case FunctionValue():
             return f"the function '{value.definition.name}'"
+        case ViewPart():
+            return f"'.{value.name}' of {describe(value.view)}"
         case ViewRef():
             return str(type_of(value, value.base.loc))
         case TeamValue():

@@ -71,6 +71,14 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewPart:
+    """`z.real` or `z.imag` of a View of complex numbers, which can only be indexed."""
+
+    view: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionValue:
     """A Python function: its definition, and the variables and Views that it captures.
 
@@ -171,5 +179,5 @@ class Chosen:
 
 Value = (
     ir.Expr | TupleValue | StructValue | Obj | Method | FunctionValue | ViewRef | TeamValue
-    | NestedRange | Single | Chosen
+    | NestedRange | Single | Chosen | ViewPart
 )  # fmt: skip

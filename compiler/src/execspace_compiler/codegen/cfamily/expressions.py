@@ -170,9 +170,11 @@ class ExpressionPrinter:
         element = f"({self.offset(e.view, e.indices)})"
         if self.small:
             element = f"({self.dialect.types['int64']}){element}"
-        place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
         space = self.space(e.view.type)
         const = "const " if isinstance(e, ir.Load) else ""
+        if isinstance(e.view.type.element, Scalar):  # part of a complex number
+            name = f"({space}{const}char *){name}"
+        place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
         return f"({space}{const}{self.stored(t)} *)({place})"
 
     def aligned(self, e: ir.Load | ir.Store) -> bool:

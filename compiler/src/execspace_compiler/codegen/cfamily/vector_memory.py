@@ -71,7 +71,7 @@ class VectorMemory:
         view = s.view.type
         assert isinstance(view, ViewTy)
         width = part_type(t).itemsize
-        plain = isinstance(view.element, Scalar) and t.kind != "c"
+        plain = isinstance(view.element, Scalar) and t.kind != "c" and s.byte is None
         place = self._place(s.view, s.indices)
         neighbours = plain and place.step == "1L" and not place.each
         place = place.times(view.element.itemsize)

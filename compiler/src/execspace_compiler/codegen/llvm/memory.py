@@ -14,7 +14,7 @@ from math import prod
 from execspace.base.dataclass import dataclass
 
 from ... import ir
-from ...ir.types import Record, Scalar, ViewTy
+from ...ir.types import Scalar, ViewTy
 from .emitter import Emitter
 from .spelling import Value, element, part_of, parts, stored, type_of
 
@@ -120,7 +120,7 @@ def place(
     if s.byte is None:
         kind = element(t.element)
         return e.op(f"getelementptr inbounds {kind}, ptr {pointer}, i64 {at}"), ""
-    if isinstance(t.element, Record):
+    if t.element.itemsize > 1:
         at = e.op(f"mul i64 {at}, {t.element.itemsize}")
     byte = write(s.byte)
     at = e.op(f"add i64 {at}, {byte}")

@@ -88,11 +88,10 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
             "cannot assign to an item of a tuple: tuples are fixed",
             "make a new tuple, or use es.local for a private array",
         )
-    raise type_fault(
-        target.loc,
-        f"cannot assign to the attribute '{target.name}'",
-        "store into a View, or use a local variable; a record that is no element is made anew",
-    )
+    hint = "store into a View, or use a local variable; a record that is no element is made anew"
+    if target.name in ("real", "imag"):
+        hint = f"write z.{target.name}[i] = ... of a View; make a number anew: complex(x, z.imag)"
+    raise type_fault(target.loc, f"cannot assign to the attribute '{target.name}'", hint)
 
 
 def put(cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at: Loc) -> None:

@@ -27,6 +27,7 @@ from ..values import (
     TeamValue,
     TupleValue,
     Value,
+    ViewPart,
     ViewRef,
 )
 from .captures import outer
@@ -115,6 +116,8 @@ def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
         return size
     if name in ("extent", "static_extent"):
         return Method(base, name)
+    if name in ("real", "imag") and getattr(_element_of_view(base), "kind", "") == "c":
+        return ViewPart(base, name)
     if name == "dtype":
         element = _element_of_view(base)
         if isinstance(element, Scalar):

@@ -13,11 +13,11 @@ from execspace.views.arrays import advice
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import INDEX, Record, Scalar, ViewTy
+from ...ir.types import INDEX, Record, Scalar, ViewTy, real_part
 from ..context import CALLS, EXPRESSIONS, Call, Context
 from ..value_queries import extents, is_vector, is_view, scalar, whole
 from ..value_types import describe, shown
-from ..values import Chosen, Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
+from ..values import Chosen, Fixed, Obj, Place, Span, TupleValue, Value, ViewPart, ViewRef
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
@@ -59,6 +59,8 @@ def _indexed(cx: Context, base: Value, keys: list[Any], locs: list[Loc], loc: Lo
     """A value that is indexed with one key for each dimension."""
     if isinstance(base, TupleValue):
         return _item(cx, base, keys, loc)
+    if isinstance(base, ViewPart):
+        return _part_of_number(_indexed(cx, base.view, keys, locs, loc), base.name, loc)
     if isinstance(base, Chosen):
         from .chosen import of_each_option  # loaded by kernels that have such
 
@@ -87,6 +89,15 @@ def _indexed(cx: Context, base: Value, keys: list[Any], locs: list[Loc], loc: Lo
             hint = text[0].lower() + text[1:].rstrip(".").replace("x.", f"{base.path}.")
         raise type_fault(loc, f"cannot index {describe(base)}", hint)
     return part_of(cx, base, keys, locs, loc)
+
+
+def _part_of_number(found: Any, name: str, loc: Loc) -> Value | Place:
+    """The real or imaginary part of an element, or of a part of a View of complex numbers."""
+    if not isinstance(found, Place):
+        return ViewPart(found, name)
+    part = real_part(found.type)
+    start = ir.Const(part.itemsize if name == "imag" else 0, INDEX, loc)
+    return Place(found.view, found.indices, start, part)
 
 
 def _item(cx: Context, base: TupleValue, keys: list[Any], loc: Loc) -> Value:
