@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec, Reducer, SimdType, ViewType
+from execspace.base.config import checks
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import dtype_of, record_class
 from execspace.contract.layout import layout_of
@@ -45,7 +46,7 @@ def _kernel(kernel: Kernel) -> list[str]:
     code = kernel.fn.__code__
     options = (
         f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name} debug={__debug__} "
-        f"file={code.co_filename}:{code.co_firstlineno}"
+        f"file={code.co_filename}:{code.co_firstlineno} bounds={'bounds' in checks()}"
     )
     text = kernel.source
     if text is None:

@@ -120,7 +120,15 @@ class HostKernel:
             sizes = self.team.sizes(space.name, team_limits(space).scratch)
             scratch = (sizes.text, sizes.kept)
         rows = tuple(
-            (a.loc.file, a.loc.line, a.loc.column, a.loc.end_line, a.loc.end_column, a.message)
+            (
+                a.loc.file,
+                a.loc.line,
+                a.loc.column,
+                a.loc.end_line,
+                a.loc.end_column,
+                a.message,
+                a.bounds,
+            )
             for a in lowered.assertions
         )
         result = None if lowered.reduction is None else lowered.reduction.result

@@ -185,7 +185,7 @@ def _failure(kernel: str, facts: Facts, code: int, indices: list[int]) -> Except
     from ..ir.diagnostics import Loc
     from ..launch.failures import failure
 
-    assertions = [Assertion(Loc(*row[:5]), row[5]) for row in facts.assertions]
+    assertions = [Assertion(Loc(*row[:5]), *row[5:]) for row in facts.assertions]
     return failure(kernel, assertions, code, indices)
 
 

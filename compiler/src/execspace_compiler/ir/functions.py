@@ -21,10 +21,11 @@ STATUS_PARAMETER = Var(STATUS, Pointer(INT64))
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """An `assert` of a kernel: its location and its message."""
+    """An `assert` of a kernel: its location and its message; `bounds`: a check of an index."""
 
     loc: Loc
     message: str
+    bounds: bool = False
 
 
 # Functions that the compiler adds to those of users.

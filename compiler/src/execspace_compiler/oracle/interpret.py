@@ -19,7 +19,9 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
     Its code carries the file and the lines of the user's source, so pdb steps through the kernel as
     written, and coverage.py counts its lines.
     """
-    lowered = lower_kernel(kernel, spec, resolve, space.capabilities.vector_bytes)
+    lowered = lower_kernel(
+        kernel, spec, resolve, space.capabilities.vector_bytes, checks_bounds=False
+    )
     reduction = lowered.reduction
     made: list[ir.Function] = []
     if reduction is not None:

@@ -21,6 +21,7 @@ from execspace import (
     ScalarType,
     ViewType,
 )
+from execspace.base.config import checks
 from execspace.contract.dtypes import dtype_of
 from execspace.kernels.captures import keyword_only
 from execspace.launch.structs import argument_names
@@ -72,6 +73,7 @@ def lower_kernel(
     resolver: Resolver | None = None,
     vector_bytes: int = 8,
     vectors: bool = False,
+    checks_bounds: bool = True,
 ) -> Lowered:
     """Compile a kernel to typed IR.
 
@@ -85,6 +87,8 @@ def lower_kernel(
         `Capabilities.vector_bytes` of the space.
     vectors : bool
         The printer of the space knows vectors; for others each lane is a number.
+    checks_bounds : bool
+        Indices are tested under EXECSPACE_CHECK=bounds; False where printed code always does it.
 
     Raises
     ------
@@ -97,7 +101,10 @@ def lower_kernel(
         from .fusion import fused  # few programs have such
 
         types = [argument_type(a) for a in spec.arguments]
-        again = partial(lower_kernel, resolver=resolver, vector_bytes=vector_bytes, vectors=vectors)
+        again = partial(
+            lower_kernel, resolver=resolver, vector_bytes=vector_bytes, vectors=vectors,
+            checks_bounds=checks_bounds,
+        )  # fmt: skip
         return fused(kernel, spec, types, again)
     source = source_of(kernel.fn, kernel.source)
     captures = {c.name: c for c in spec.captures}
@@ -117,7 +124,8 @@ def lower_kernel(
         own = put_together(function.parameters[spec.leading :], spec.structs, types[:explicit])
         types = [*own, *types[explicit:]]
     typed = _typed_reduction if spec.reducer is not None else _typed
-    new = partial(typer_of_module, resolver, vector_bytes)
+    bounds = checks_bounds and "bounds" in checks()
+    new = partial(typer_of_module, resolver, vector_bytes, bounds)
     module, found, reduction = typed(spec, function, parameters, types, reporter, captures, new)
     body = found.function
     handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank

@@ -48,7 +48,9 @@ class TypedFunction:
     limits: dict[str, tuple[int, int]]
 
 
-def typer_of_module(resolver: Resolver | None = None, vector_bytes: int = 8) -> ModuleTyper:
+def typer_of_module(
+    resolver: Resolver | None = None, vector_bytes: int = 8, checks_bounds: bool = False
+) -> ModuleTyper:
     """A ModuleTyper that types helpers with `type_function`."""
 
     def type_helper(
@@ -65,7 +67,7 @@ def typer_of_module(resolver: Resolver | None = None, vector_bytes: int = 8) -> 
         return built, Signature(built.name, result, effects, typed.fails, constant)
 
     effectful: set[str] = set()
-    module = ModuleTyper(type_helper, resolver, vector_bytes)
+    module = ModuleTyper(type_helper, resolver, vector_bytes, checks_bounds)
     return module
 
 

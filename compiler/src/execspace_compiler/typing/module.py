@@ -46,16 +46,21 @@ class ModuleTyper:
     """Collects the functions of one launch; helpers are added as calls reach them.
 
     `resolver`: finds out how the space calls host functions; None if it cannot. `vector_bytes`: of
-    vectors whose width is the space's.
+    vectors whose width is the space's. `checks_bounds`: indices of Views are tested.
     """
 
     def __init__(
-        self, type_function: Typer, resolver: Resolver | None = None, vector_bytes: int = 8
+        self,
+        type_function: Typer,
+        resolver: Resolver | None = None,
+        vector_bytes: int = 8,
+        checks_bounds: bool = False,
     ) -> None:
         self.type_function = type_function
         self.resolver = resolver
         self.vector_bytes = vector_bytes
         self.vectors = False  # there are some
+        self.checks_bounds = checks_bounds
         self.functions: list[ir.Function] = []
         self.perhaps_unused: set[str] = set()  # called from code that a constant rules out
         self.assertions: list[Assertion] = []
@@ -105,9 +110,9 @@ class ModuleTyper:
         self.functions.append(made)
         return made
 
-    def assertion(self, loc: Loc, message: str) -> int:
+    def assertion(self, loc: Loc, message: str, bounds: bool = False) -> int:
         """Number of an assertion, counted from 1."""
-        found = Assertion(loc, message)
+        found = Assertion(loc, message, bounds)
         if found not in self.assertions:
             self.assertions.append(found)
         return self.assertions.index(found) + 1

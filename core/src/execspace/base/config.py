@@ -58,7 +58,8 @@ VARIABLES = {
             "",
             "comma list of checks, read when the first space starts. portable: spaces of the host "
             "refuse what a device would, such as NumPy arrays, access of the host to their Views, "
-            "and the lack of a fence; portable:openmp: this space of the host alone",
+            "and the lack of a fence; portable:openmp: this space of the host alone. bounds: "
+            "kernels of all spaces test their indices of Views and raise ViewIndexError",
         ),
         Variable(
             "TRACEBACK",
@@ -261,12 +262,13 @@ def get_list(name: str) -> list[str] | None:
     return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
 
 
-CHECKS = ("portable", "comm")
+CHECKS = ("portable", "comm", "bounds")
 _kept_checks: frozenset[str] | None = None
 
 
 def checks() -> frozenset[str]:
-    """Checks that EXECSPACE_CHECK asks for: "portable", or "portable:openmp" for one space.
+    """Checks that EXECSPACE_CHECK asks for: "portable", or "portable:openmp" for one space; "comm";
+    "bounds".
 
     Raises
     ------

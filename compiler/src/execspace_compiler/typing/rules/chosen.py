@@ -16,6 +16,7 @@ from ..context import CALLED, Call, Context
 from ..value_queries import is_view, scalar
 from ..value_types import describe
 from ..values import Chosen, FunctionValue, Obj, StructValue, TupleValue, Value, ViewRef
+from .failing import bounded
 
 _MOST = 64  # items of a tuple that an index chooses from
 
@@ -194,7 +195,8 @@ def item_at(cx: Context, base: TupleValue, index: ir.Expr, loc: Loc) -> Value:
             f"{describe(base)}",
             hint if count else "it has no items",
         )
-    inside = ir.Op("bounded", (cx.coerce(index, INDEX), ir.Const(count, INDEX, loc)), INDEX, loc)
+    size = ir.Const(count, INDEX, loc)
+    inside = bounded(cx, cx.coerce(index, INDEX), size, "the index of a tuple", loc)
     which = cx.keep(inside)
     if all(map(can_be_chosen, base.items)):
         return choice(cx, which, base.items, loc)

@@ -15,7 +15,7 @@ from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
 from ..value_types import as_parameter, constant_type, describe, parts, rebuild, type_of
 from ..values import FunctionValue, Obj, TupleValue, Value
-from .leaving import failure
+from .failing import failure
 from .variables import variable
 
 

@@ -21,6 +21,7 @@ from ..value_queries import is_view, scalar
 from ..value_types import describe, parts
 from ..values import Chosen, FunctionValue, Obj, TupleValue, Value, ViewRef
 from .conditions import condition
+from .failing import failure, leave
 from .records import own_value_hint, value_if_own
 
 
@@ -86,30 +87,6 @@ def _assert(cx: Context, s: hir.Assert) -> None:
         cx.out += [] if test.value else body
         return
     cx.out.append(ir.If(ir.Op("not", (test,), BOOL, s.loc), body, loc=s.loc))
-
-
-def leave(cx: Context, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
-    """Return numbers; in a helper with asserts, also the number of the one that failed."""
-    if cx.fails and not cx.records_failures:
-        values = [*values, code or ir.Const(0, INT64, loc)]
-    if not values:
-        cx.out.append(ir.Return(None, loc))
-    elif len(values) == 1:
-        cx.out.append(ir.Return(values[0], loc))
-    else:
-        cx.out.append(ir.Return(tuple(values), loc))
-
-
-def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
-    """Statements that report a failed assertion and leave the function."""
-    if cx.team is not None:
-        return [ir.Fail(code, (cx.team.league_rank,), loc)]
-    with cx.collecting() as found:
-        if cx.indices:
-            cx.out.append(ir.Fail(code, cx.indices, loc))
-        zeros = [cx.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(cx.result)]
-        leave(cx, zeros, loc, code)
-    return found
 
 
 def _returned(value: Value, loc: Loc, helper: bool) -> Type:

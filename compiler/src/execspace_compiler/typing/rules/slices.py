@@ -11,6 +11,7 @@ from ..context import Context
 from ..value_queries import extent, is_vector, scalar
 from ..value_types import describe
 from ..values import Span, Value
+from .failing import bounded, checked_index
 
 
 def base_index(
@@ -44,6 +45,10 @@ def base_index(
         whole_extent = extent(direct, d, loc) if direct is not None else dim.extent
         index = add(whole_extent, ir.Const(int(index.value), INDEX, loc))
     index = cx.coerce(index, INDEX)
+    if cx.module.checks_bounds:
+        size = extent(direct, d, loc) if direct is not None else dim.extent
+        shown = what if isinstance(what, str) else describe(what)
+        index = checked_index(cx, index, size, f"the index of dimension {number} of {shown}", loc)
     if direct is not None:
         return index  # type: ignore[no-any-return]
     checked = ir.Op("bounded", (index, dim.extent), INDEX.strong, loc)
@@ -111,7 +116,7 @@ def between(cx: Context, dim: Span, begin: Value, end: Value, loc: Loc) -> Span:
                 "convert it with int(...)",
             )
         past = add(most, ir.Const(1, INDEX, loc))
-        most = cx.stable(ir.Op("bounded", (cx.coerce(e, INDEX), past), INDEX, loc))
+        most = cx.stable(bounded(cx, cx.coerce(e, INDEX), past, "a bound of a subview", loc))
         ends.insert(0, most)
     length = ir.Op("sub", (ends[1], ends[0]), INDEX, loc)
     start = add(dim.start, times(ends[0], dim.step))

@@ -16,6 +16,7 @@ from ..context import Context
 from ..value_queries import extents, is_view, scalar, whole
 from ..value_types import describe
 from ..values import Place, Span, TupleValue, Value, ViewRef
+from .failing import bounded
 from .memory import read
 from .slices import add
 from .views import part_of
@@ -145,8 +146,9 @@ def _same(
                 )
             found.append(own)
             continue
-        most = cx.stable(ir.Op("bounded", (other, add(own, one)), INDEX, at))
-        found.append(cx.stable(ir.Op("bounded", (own, add(most, one)), INDEX, at)))
+        what = "the extent of what is assigned"
+        most = cx.stable(bounded(cx, other, add(own, one), what, at))
+        found.append(cx.stable(bounded(cx, own, add(most, one), what, at)))
     return found
 
 
