@@ -76,6 +76,7 @@ RULES = {
     "abs": "type of the argument; real for a complex one",
     "part": "real type of the argument",
     "conj": "type of the argument",
+    "is_complex": "bool, a constant: whether the argument is of a complex type",
     "square": "type of the argument",
     "scale": "floating type of the argument; integers count as float64",
     "where": "common type of the second and third argument",

@@ -97,3 +97,16 @@ def fraction_that_may_equal_a_number(i, x):
 def lists_that_may_become_equal(i, x):
     if few == many:
         x[i] = 1.0
+
+
+@dataclass
+class Row:
+    value: float
+
+    def __getitem__(self, i):
+        return self.value + i
+
+
+@case(F64, Row(1.0))
+def slice_of_an_object(i, x, row):
+    x[i] = row[0:2]

@@ -195,6 +195,8 @@ def _table() -> dict[Any, Callee]:
     add(Callee("part", "real", (1,)), np.real)
     add(Callee("part", "imag", (1,)), np.imag)
     add(Callee("conj", "conj", (1,)), np.conj)
+    add(Callee("is_complex", "complex", (1,)), np.iscomplexobj)
+    add(Callee("is_complex", "real", (1,)), np.isrealobj)
     add(Callee("square", "mul", (1,)), np.square)
     to_radians, to_degrees = math.pi / 180.0, 180.0 / math.pi
     add(Callee("scale", "mul", (1,), to_radians), math.radians, np.radians, np.deg2rad)

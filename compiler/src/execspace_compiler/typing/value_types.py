@@ -33,6 +33,7 @@ from .values import (
     Fixed,
     FixedField,
     FunctionValue,
+    ItemOf,
     Method,
     NestedRange,
     Obj,
@@ -206,6 +207,8 @@ def type_of(value: Value, loc: Loc) -> Type:
         case ViewPart():
             hint = f"write z.{value.name}[i] where it is needed"
             raise type_fault(loc, f"{describe(value)} can only be indexed", hint)
+        case ItemOf():
+            raise AssertionError(f"read at once: {value}")
         case TeamValue():
             return TeamTy()
         case NestedRange():
@@ -250,7 +253,7 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
             pairs = [parts(v, part_name(name, n)) for n, v in enumerate(value.options)]
             which = (part_name(name, "which"), value.which)
             return [which, *(p for pair in pairs for p in pair)]
-        case Obj() | Method() | NestedRange() | Single() | ViewPart():
+        case Obj() | Method() | NestedRange() | Single() | ViewPart() | ItemOf():
             return []
     return [(name, value)]
 
@@ -346,6 +349,8 @@ def describe(value: Value) -> str:
             return f"the method '{value.name}'"
         case FunctionValue():
             return f"the function '{value.definition.name}'"
+        case ItemOf():
+            return f"an item of {describe(value.owner)}"
         case ViewPart():
             return f"'.{value.name}' of {describe(value.view)}"
         case ViewRef():

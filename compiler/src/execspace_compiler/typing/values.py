@@ -170,6 +170,14 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemOf:
+    """`owner[key]` of an object, to be read or stored by methods of its class."""
+
+    owner: StructValue
+    key: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """One of several Views, elements, functions or objects: `which` is its number at run time."""
 
@@ -179,5 +187,5 @@ class Chosen:
 
 Value = (
     ir.Expr | TupleValue | StructValue | Obj | Method | FunctionValue | ViewRef | TeamValue
-    | NestedRange | Single | Chosen | ViewPart
+    | NestedRange | Single | Chosen | ViewPart | ItemOf
 )  # fmt: skip

@@ -144,15 +144,22 @@ def _static_fields(kind: Any) -> frozenset[str]:
         types = getattr(kind, "__annotations__", {})
     else:
         types = {f.name: f.type for f in dataclasses.fields(kind)}
-    return frozenset(name for name, written in types.items() if _is_static(written, kind))
+    return frozenset(n for n, written in types.items() if _is_static(written, kind, n))
 
 
-def _is_static(annotation: Any, kind: type) -> bool:
+def _owner(kind: type, name: str) -> type:
+    """The class that annotates a field, in whose module the annotation has its meaning."""
+    from inspect import get_annotations  # loaded for classes that annotate so
+
+    return next((c for c in kind.__mro__ if name in get_annotations(c)), kind)
+
+
+def _is_static(annotation: Any, kind: type, field: str) -> bool:
     if not isinstance(annotation, str):
         return annotation is static
     if not annotation.endswith("static"):
         return False
-    value: Any = sys.modules.get(kind.__module__)
+    value: Any = sys.modules.get(_owner(kind, field).__module__)
     for name in annotation.split("."):
         value = getattr(value, name, None)
     return value is static

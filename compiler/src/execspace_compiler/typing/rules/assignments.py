@@ -12,7 +12,7 @@ from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
 from ..value_queries import is_vector, is_view, scalar
 from ..value_types import describe, parts
-from ..values import Chosen, Fixed, Place, TupleValue, Value, ViewRef, is_atomic
+from ..values import Chosen, Fixed, ItemOf, Place, TupleValue, Value, ViewRef, is_atomic
 from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .binary_operators import compare_or_compute
@@ -24,6 +24,7 @@ from .views import indexed
 from .whole_parts import assign_part
 
 _SIGNS = frozenset(OPERATOR_SIGNS)
+_Target = Place | ViewRef | Chosen | ItemOf
 
 
 @STATEMENTS.of(hir.Assign)
@@ -66,15 +67,15 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
     raise AssertionError(f"no target: {target}")
 
 
-def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef | Chosen:
+def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> _Target:
     """The element, record or part of a View that a target denotes."""
     found = indexed(cx, target) if isinstance(target, hir.Subscript) else member(cx, target)
     for one in found.options if isinstance(found, Chosen) else (found,):
         if isinstance(one, Place | ViewRef):
             writable(one.view if isinstance(one, Place) else one.base, target.loc)
-    if isinstance(found, Place | ViewRef):
+    if isinstance(found, Place | ViewRef | ItemOf):
         return found
-    if isinstance(found, Chosen) and isinstance(found.options[0], Place | ViewRef):
+    if isinstance(found, Chosen) and isinstance(found.options[0], Place | ViewRef | ItemOf):
         return found
     if isinstance(target, hir.Subscript) and isinstance(found, ir.Op) and found.op == "lane":
         raise type_fault(
@@ -94,10 +95,15 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
     raise type_fault(target.loc, f"cannot assign to the attribute '{target.name}'", hint)
 
 
-def put(cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at: Loc) -> None:
+def put(cx: Context, place: _Target, value: Value, loc: Loc, at: Loc) -> None:
     """Store a number in an element, a record in a record, or either in each of a part."""
     if isinstance(place, Chosen) or isinstance(value, Chosen):
         _put_chosen(cx, place, value, loc, at)
+        return
+    if isinstance(place, ItemOf):
+        from .objects import call_method  # loaded by kernels that get such
+
+        call_method(cx, place.owner, "__setitem__", (place.key, value), loc)
         return
     if isinstance(place, Place):
         cx.out.append(store(cx, place, value, loc, at))
@@ -123,9 +129,7 @@ def put(cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at
         cx.out.append(store(cx, leaf, number, loc, at))
 
 
-def _put_chosen(
-    cx: Context, place: Place | ViewRef | Chosen, value: Value, loc: Loc, at: Loc
-) -> None:
+def _put_chosen(cx: Context, place: _Target, value: Value, loc: Loc, at: Loc) -> None:
     """Store where, or what, is chosen at run time."""
     from .chosen import for_each_option  # loaded by kernels that have such
 
@@ -151,6 +155,9 @@ def _update(cx: Context, s: hir.Update) -> None:
         return
     assert isinstance(s.target, hir.Subscript | hir.Attribute)
     place = _place_of(cx, s.target)
+    if isinstance(place, ItemOf):
+        _update_item(cx, s, place, None)
+        return
     if isinstance(place, Chosen) or (isinstance(place, ViewRef) and place.field is None):
         emitted, right = cx.detached(s.value)
         if emitted:
@@ -220,7 +227,7 @@ def _change_atomically(cx: Context, s: hir.Update, place: Place, right: Value) -
     emit_atomic(cx, s.op, place, (value,), s.loc)
 
 
-def _update_part(cx: Context, s: hir.Update, place: Place | ViewRef | Chosen, right: Value) -> None:
+def _update_part(cx: Context, s: hir.Update, place: _Target, right: Value) -> None:
     """Augmented assignment to a part of a View, or to what is chosen at run time."""
     if isinstance(place, Chosen):
         from .chosen import for_each_option  # loaded by kernels that have such
@@ -230,8 +237,18 @@ def _update_part(cx: Context, s: hir.Update, place: Place | ViewRef | Chosen, ri
     elif isinstance(place, ViewRef) and place.field is None:
         at = s.value.loc
         assign_part(cx, place, right, s.loc, at, lambda p, v: _update_element(cx, s, p, v))
+    elif isinstance(place, ItemOf):
+        _update_item(cx, s, place, right)
     else:
         _update_element(cx, s, place, right)
+
+
+def _update_item(cx: Context, s: hir.Update, item: ItemOf, right: Value | None) -> None:
+    """Augmented assignment to an item of an object: both methods of its class."""
+    item = ItemOf(item.owner, cx.keep(item.key))
+    old = scalar(cx.keep(read(cx, item, s.target.loc)), s.target.loc)
+    value = cx.value(s.value) if right is None else right
+    put(cx, item, binary(cx, s.op, old, scalar(value, s.value.loc), s.loc), s.loc, s.loc)
 
 
 def _update_element(cx: Context, s: hir.Update, place: Place | ViewRef, right: Value) -> None:

@@ -26,7 +26,7 @@ from ...ir.types import (
 from ..context import Context, Rules
 from ..value_queries import extents, is_vector, is_view, scalar
 from ..value_types import describe
-from ..values import TupleValue, Value
+from ..values import StructValue, TupleValue, Value
 from .operators import PARTS, always, binary, constant, no_order, part, same, truth, unary
 
 # (Context, Callee, path, numbers, Loc) -> Value, by the name of the rule in CALLEES
@@ -50,7 +50,7 @@ def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], 
 
         return function(cx, callee, path, args, loc, LIBRARY.find(callee.rule))
     if callee.rule == "len":
-        return _len(args[0], loc)
+        return _len(cx, args[0], loc)
     if callee.rule == "fold":
         return _fold_min_max(cx, callee.op, path, args, loc)
     numbers = [scalar(a, loc) for a in args]
@@ -62,7 +62,11 @@ def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], 
         raise type_fault(loc, f"{path} of {types}: {error}", error.hint) from None
 
 
-def _len(value: Value, loc: Loc) -> Value:
+def _len(cx: Context, value: Value, loc: Loc) -> Value:
+    if isinstance(value, StructValue):
+        from .objects import call_method  # loaded by kernels that get such
+
+        return call_method(cx, value, "__len__", (), loc)
     if isinstance(value, TupleValue):
         return ir.Const(len(value.items), PY_INT, loc)
     if is_view(value):
@@ -199,6 +203,12 @@ def _part(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Val
 @LIBRARY.of("conj")
 def _conj(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
     return ir.Op("conj", (a[0],), a[0].type, loc) if a[0].type.kind == "c" else a[0]
+
+
+@LIBRARY.of("is_complex")
+def _is_complex(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+    """A constant, by which kernels choose between branches for real and complex numbers."""
+    return ir.Const((a[0].type.kind == "c") == (callee.op == "complex"), BOOL, loc)
 
 
 @LIBRARY.of("square")

@@ -8,7 +8,7 @@ from ...ir.types import Scalar, ViewTy
 from ..context import Context
 from ..value_queries import scalar
 from ..value_types import describe, shown
-from ..values import Chosen, Place, Value, is_atomic
+from ..values import Chosen, ItemOf, Place, Value, is_atomic
 from .atomic_elements import check_aligned, emit_atomic
 from .storage import narrowed, widened
 
@@ -34,6 +34,10 @@ def read(cx: Context, found: Value | Place, loc: Loc) -> Value:
 
         value: Value = of_each_option(cx, found, lambda o: read(cx, o, loc), loc)
         return value
+    if isinstance(found, ItemOf):
+        from .objects import call_method  # loaded by kernels that get such
+
+        return call_method(cx, found.owner, "__getitem__", (found.key,), loc)
     return load(cx, found, loc) if isinstance(found, Place) else found
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.diagnostics import Loc, type_fault
+from ...ir.diagnostics import Loc, syntax_fault, type_fault
 from ..context import Call, Context
 from ..value_types import describe
-from ..values import FunctionValue, Method, Obj, StructValue, Value
+from ..values import FunctionValue, ItemOf, Method, Obj, StructValue, TupleValue, Value
 from .operators import constant
 
 _NUMBERS = bool | int | float | complex | np.generic
@@ -48,6 +48,31 @@ def function_and_first(found: Any, owner: Value, cls: type) -> tuple[Any, tuple[
     if isinstance(found, classmethod):
         return found.__func__, (Obj(cls, cls.__name__),)
     return found, () if isinstance(owner, Obj) else (owner,)
+
+
+def item_of(owner: StructValue, keys: list[Any], loc: Loc) -> ItemOf:
+    """`owner[key]`."""
+    if any(isinstance(k, tuple) for k in keys):
+        hint = "write a method that takes the bounds"
+        raise syntax_fault(loc, f"{describe(owner)} takes no slices in a kernel", hint)
+    return ItemOf(owner, keys[0] if len(keys) == 1 else TupleValue(tuple(keys)))
+
+
+def call_method(
+    cx: Context, owner: StructValue, name: str, args: tuple[Value, ...], loc: Loc
+) -> Value:
+    """What Python calls for an operator: `__getitem__`, `__len__` and their like; a class has
+    another method for kernels under the name `kernel_getitem`."""
+    found = getattr_static(owner.cls, f"kernel_{name.strip('_')}", None)
+    if found is None:
+        found = getattr_static(owner.cls, name, None)
+    if not isinstance(found, FunctionType):
+        what = {"__getitem__": "be indexed", "__setitem__": "have items assigned"}
+        hint = f"give the class a method {name}, or index one of its fields: "
+        hint += ", ".join(owner.names) or "it has none"
+        can = what.get(name, f"be given to {name.strip('_')}()")
+        raise type_fault(loc, f"{describe(owner)} cannot {can}", hint)
+    return cx.call(FunctionValue(cx.module.method(found), ()), (owner, *args), {}, loc)
 
 
 def method_call(cx: Context, call: Call) -> Value:

@@ -17,7 +17,18 @@ from ...ir.types import INDEX, Record, Scalar, ViewTy, real_part
 from ..context import CALLS, EXPRESSIONS, Call, Context
 from ..value_queries import extents, is_vector, is_view, scalar, whole
 from ..value_types import describe, shown
-from ..values import Chosen, Fixed, Obj, Place, Span, TupleValue, Value, ViewPart, ViewRef
+from ..values import (
+    Chosen,
+    Fixed,
+    Obj,
+    Place,
+    Span,
+    StructValue,
+    TupleValue,
+    Value,
+    ViewPart,
+    ViewRef,
+)
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
@@ -52,13 +63,21 @@ def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
             keys.append(tuple(None if x is None else next(rest) for x in ends))
         else:
             keys.append(next(rest))
-    return _indexed(cx, base, keys, [part.loc for part in e.indices], e.loc)
+    locs = [part.loc for part in e.indices]
+    if len(keys) == 1 and isinstance(keys[0], TupleValue) and not isinstance(base, StructValue):
+        locs = locs * len(keys[0].items)
+        keys = list(keys[0].items)
+    return _indexed(cx, base, keys, locs, e.loc)
 
 
 def _indexed(cx: Context, base: Value, keys: list[Any], locs: list[Loc], loc: Loc) -> Value | Place:
     """A value that is indexed with one key for each dimension."""
     if isinstance(base, TupleValue):
         return _item(cx, base, keys, loc)
+    if isinstance(base, StructValue):
+        from .objects import item_of  # loaded by kernels that get such
+
+        return item_of(base, keys, loc)
     if isinstance(base, ViewPart):
         return _part_of_number(_indexed(cx, base.view, keys, locs, loc), base.name, loc)
     if isinstance(base, Chosen):

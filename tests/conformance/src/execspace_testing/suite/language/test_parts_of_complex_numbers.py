@@ -1,4 +1,4 @@
-"""`z.real[i]` and `z.imag[i]` of Views of complex numbers, read and stored, as of NumPy's arrays."""
+"""`z.real[i]` and `z.imag[i]` of Views of complex numbers, as of NumPy's arrays."""
 
 import numpy as np
 import pytest

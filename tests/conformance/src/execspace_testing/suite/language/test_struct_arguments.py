@@ -318,3 +318,76 @@ def test_integers_that_are_too_large_in_objects(space):
         with pytest.raises(es.LaunchError, match="does not fit into a signed 64-bit integer"):
             staged.parallel_for(es.RangePolicy(4, space=space), kernel, (n, (2**63,)), out)
         assert (staged.fetch(out) == n + 1).all()
+
+
+@dataclass
+class Shifted:
+    """A View whose first index is `begin`."""
+
+    data: es.View
+    begin: int
+
+    def __getitem__(self, i):
+        return self.data[i - self.begin]
+
+    def __setitem__(self, i, value):
+        self.data[i - self.begin] = value
+
+    def __len__(self):
+        return len(self.data)
+
+
+@dataclass
+class Table:
+    data: es.View
+
+    def __getitem__(self, at):
+        i, j = at
+        return self.data[i, j]
+
+    def __setitem__(self, at, value):
+        self.data[at] = value
+
+
+def test_items_by_methods_of_python(space):
+    """`a[i]`, `a[i] = x`, `a[i] += x` and `len(a)` call the methods of the class."""
+    shifted = Shifted(view(space, np.arange(N)), -3)
+    table = Table(view(space, np.zeros((2, N))))
+
+    def kernel(i, a, t, out):
+        a[i - 3] += 10
+        t[1, i] = a[i - 3]
+        t[1, i] *= 2
+        out[i] = len(a) + t[1, i]
+
+    assert ran(space, kernel, shifted, table) == [6 + 2 * (i + 10) for i in range(N)]
+    assert staged.fetch(shifted.data).tolist() == [i + 10 for i in range(N)]
+
+
+@dataclass
+class Base:
+    data: es.View
+    flag: es.static
+
+
+@dataclass
+class Derived(Base):
+    scale: float
+
+
+def test_constant_fields_of_a_base_class(space):
+    def kernel(i, s, out):
+        if s.flag == 2:
+            out[i] = s.scale * s.data[i]
+
+    assert ran(space, kernel, Derived(view(space, np.ones(N)), 2, 3.0)) == [3.0] * N
+
+
+def test_tuples_as_subscripts(space):
+    def kernel(i, x, out):
+        at = (1, i)
+        x[at] += 1
+        out[i] = x[at] + x[(0, i)]
+
+    x = view(space, np.arange(2 * N).reshape(2, N))
+    assert ran(space, kernel, x) == [2 * i + N + 1 for i in range(N)]
