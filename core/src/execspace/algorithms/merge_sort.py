@@ -29,7 +29,7 @@ def precedes(a: Any, b: Any) -> Any:
 
 
 @function
-def _destination(i: int, n: int, width: int, key: Any, descending: bool) -> int:
+def _destination(i: int, n: int, width: int, key: Any, less: Any, descending: bool) -> int:
     """Where element `i` goes when runs of `width` elements are merged pairwise."""
     begin = i // (2 * width) * (2 * width)
     middle = min(begin + width, n)
@@ -42,9 +42,9 @@ def _destination(i: int, n: int, width: int, key: Any, descending: bool) -> int:
         at = (low + high) // 2
         other = key(at)
         if descending:
-            before = precedes(mine, other) if of_first else not precedes(other, mine)
+            before = bool(less(mine, other)) if of_first else not less(other, mine)
         else:
-            before = precedes(other, mine) if of_first else not precedes(mine, other)
+            before = bool(less(other, mine)) if of_first else not less(mine, other)
         if before:
             low = at + 1
         else:
@@ -52,13 +52,15 @@ def _destination(i: int, n: int, width: int, key: Any, descending: bool) -> int:
     return i + low - middle
 
 
-def _merge(i: int, src: Any, dst: Any, width: int, descending: bool) -> None:
-    to = _destination(i, len(src), width, lambda k: src[k], descending)
+def _merge(i: int, src: Any, dst: Any, width: int, less: Any, descending: bool) -> None:
+    to = _destination(i, len(src), width, lambda k: src[k], less, descending)
     dst[to] = src[i]
 
 
-def _merge_order(i: int, keys: Any, src: Any, dst: Any, width: int, descending: bool) -> None:
-    to = _destination(i, len(src), width, lambda k: keys[src[k]], descending)
+def _merge_order(
+    i: int, keys: Any, src: Any, dst: Any, width: int, less: Any, descending: bool
+) -> None:
+    to = _destination(i, len(src), width, lambda k: keys[src[k]], less, descending)
     dst[to] = src[i]
 
 
@@ -66,21 +68,23 @@ def _count_up(i: int, order: Any) -> None:
     order[i] = i
 
 
-def merge_sort(view: View, descending: bool, space: ExecutionSpace) -> None:
+def merge_sort(view: View, descending: bool, space: ExecutionSpace, less: Any = precedes) -> None:
     """Sort a View of rank 1 in place; stable. Needs a second View of its size for the time."""
     n = view.size
     policy = RangePolicy(n, space=space)
     src, dst = view, create_mirror(view, where=view.memory_space, initialize=False)
     width = 1
     while width < n:
-        parallel_for(policy, _merge, src, dst, width, descending, label="sort")
+        parallel_for(policy, _merge, src, dst, width, less, descending, label="sort")
         src, dst = dst, src
         width *= 2
     if src is not view:
         deep_copy(view, src, instance=space)
 
 
-def merge_argsort(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
+def merge_argsort(
+    keys: View, descending: bool, out: View, space: ExecutionSpace, less: Any = precedes
+) -> None:
     """Store into `out` the permutation that sorts `keys`; stable. Needs one more View like it."""
     n = keys.size
     policy = RangePolicy(n, space=space)
@@ -90,7 +94,7 @@ def merge_argsort(keys: View, descending: bool, out: View, space: ExecutionSpace
     src, dst = (out, other) if len(widths) % 2 == 0 else (other, out)
     parallel_for(policy, _count_up, src, label="argsort")
     for width in widths:
-        parallel_for(policy, _merge_order, keys, src, dst, width, descending, label="argsort")
+        parallel_for(policy, _merge_order, keys, src, dst, width, less, descending, label="argsort")
         src, dst = dst, src
 
 

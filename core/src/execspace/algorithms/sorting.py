@@ -1,7 +1,7 @@
 """sort, sort_by_key and argsort: with a space's own library where it has one, else with kernels.
 
 One order on every space: numbers ascend, zeros of both signs are equal, and NaN is greater than
-every number, as in `numpy.sort`.
+every number, as in `numpy.sort`. With a comparator it is done by kernels everywhere.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..events.recording import as_one, by_extents
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
+from .std_arguments import function_of, row
 
 __all__ = [
     "argsort",
@@ -34,6 +35,7 @@ __all__ = [
 def sort(
     view: View | Any,
     *,
+    less: Any = None,
     descending: bool = False,
     begin: int | None = None,
     end: int | None = None,
@@ -45,7 +47,10 @@ def sort(
     ----------
     view : View or array, rank 1
         Integers, floats or bools; any strides. NaN is the greatest: last, or first if
-        `descending`.
+        `descending`. With `less` also complex numbers.
+    less : function, optional
+        Of two elements: whether the one comes before the other; a strict weak ordering, compiled
+        as a helper of a kernel.
     descending : bool, default False
         The greatest element comes first.
     begin, end : int, optional
@@ -63,10 +68,11 @@ def sort(
 
     Notes
     -----
-    Not stable, which shows only in zeros and NaN of different bits; on some processors `numpy.sort`
-    even gives two zeros the sign of one of them. Does not block where the space is asynchronous.
-    Memory: `numpy.sort` needs up to a copy of the View on host spaces (of a
-    strided one); spaces without a sort of their own need one.
+    With `less` it is stable. Without, it is not, which shows only in zeros and NaN of different
+    bits; on some processors `numpy.sort` even gives two zeros the sign of one of them. Does not
+    block where the space is asynchronous. Memory: `numpy.sort` needs up to a copy of the View on
+    host spaces (of a strided one); spaces without a sort of their own need one, and so does a sort
+    with `less`, which is done by kernels: a merge sort.
 
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
 
@@ -77,25 +83,49 @@ def sort(
     >>> es.sort(A, descending=True)
     >>> list(map(int, es.create_mirror_view_and_copy(es.HOST, A)))
     [3, 2, 1]
+    >>> x = np.array([3, -7, 4, 1])
+    >>> es.sort(x, less=es.function(lambda a, b: abs(a) < abs(b)), space="oracle")
+    >>> x
+    array([ 1,  3,  4, -7])
     """
     descending = flag(descending, "descending", "sort", ViewError)
-    target = argument(view, "sort", "view", writable=True)
+    order = _comparator(less, "sort")
+    target = _keys(view, "sort", "view", order, writable=True)
     part(target, begin, end, "sort")
     where = choose_space(space, (target,), "sort")
-    by_extents("sort", partial(_sorted, descending, begin, end, where), view=target)
+    by_extents("sort", partial(_sorted, order, descending, begin, end, where), view=target)
+
+
+def _comparator(less: Any, what: str) -> Any:
+    return None if less is None else function_of(less, what, "less", "two elements")
+
+
+def _keys(source: Any, what: str, role: str, less: Any, *, writable: bool = False) -> View:
+    """What is sorted; a comparator may order complex numbers, too."""
+    if less is None:
+        return argument(source, what, role, writable=writable)
+    return row(source, what, role, writable=writable)
 
 
 def _sorted(
-    descending: bool, begin: int | None, end: int | None, where: ExecutionSpace, *, view: Any
+    less: Any,
+    descending: bool,
+    begin: int | None,
+    end: int | None,
+    where: ExecutionSpace,
+    *,
+    view: Any,
 ) -> None:
-    target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
+    target = part(_keys(view, "sort", "view", less, writable=True), begin, end, "sort")
     choose_space(where, (target,), "sort")
     if target.size > 1:
-        as_one("sort", partial(_sort, target, descending, where), where)
+        as_one("sort", partial(_sort, target, less, descending, where), where)
 
 
-def _sort(target: View, descending: bool, where: ExecutionSpace) -> None:
-    if isinstance(where, SupportsSort) and target.mapping is None:
+def _sort(target: View, less: Any, descending: bool, where: ExecutionSpace) -> None:
+    if less is not None:
+        merge_sort(target, descending, where, less)
+    elif isinstance(where, SupportsSort) and target.mapping is None:
         with _library_call("sort", where, target):
             where.sort(target, descending)
     else:
@@ -105,6 +135,7 @@ def _sort(target: View, descending: bool, where: ExecutionSpace) -> None:
 def argsort(
     keys: View | Any,
     *,
+    less: Any = None,
     descending: bool = False,
     out: View | None = None,
     space: str | ExecutionSpace | None = None,
@@ -114,7 +145,9 @@ def argsort(
     Parameters
     ----------
     keys : View or array, rank 1
-        Integers, floats or bools; not changed.
+        Integers, floats or bools; with `less` also complex numbers. Not changed.
+    less : function, optional
+        As of `sort`.
     descending : bool, default False
         The greatest key, or NaN, comes first. Equal keys keep their order all the same.
     out : View of int64, optional
@@ -139,25 +172,27 @@ def argsort(
     https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
     """
     descending = flag(descending, "descending", "argsort", ViewError)
-    source = argument(keys, "argsort", "keys")
+    comparator = _comparator(less, "argsort")
+    source = _keys(keys, "argsort", "keys", comparator)
     given = () if out is None else (argument(out, "argsort", "out", writable=True),)
     where = choose_space(space, (source, *given), "argsort")
     order = result(out, "argsort", source.shape, np.int64, where)
-    by_extents("argsort", partial(_ordered, descending, where), keys=source, out=order)
+    by_extents("argsort", partial(_ordered, comparator, descending, where), keys=source, out=order)
     return order
 
 
-def _ordered(descending: bool, where: ExecutionSpace, *, keys: Any, out: Any) -> None:
-    source = argument(keys, "argsort", "keys")
+def _ordered(less: Any, descending: bool, where: ExecutionSpace, *, keys: Any, out: Any) -> None:
+    source = _keys(keys, "argsort", "keys", less)
     order = result(out, "argsort", source.shape, np.int64, where)
     choose_space(where, (source, order), "argsort")
     check_apart((source, order), "argsort")
-    as_one("argsort", partial(_order, source, descending, order, where), where)
+    as_one("argsort", partial(_order, source, less, descending, order, where), where)
 
 
 def sort_by_key(
     keys: View | Any,
     *values: View | Any,
+    less: Any = None,
     descending: bool = False,
     space: str | ExecutionSpace | None = None,
 ) -> None:
@@ -166,9 +201,11 @@ def sort_by_key(
     Parameters
     ----------
     keys : View or array, rank 1
-        Integers, floats or bools.
+        Integers, floats or bools; with `less` also complex numbers.
     *values : View or array, rank 1 to 8
         Any dtype, records included. Extent 0 is that of `keys`; whole rows move.
+    less : function, optional
+        Of two keys, as of `sort`.
     descending : bool, default False
         The greatest key, or NaN, comes first. Equal keys keep their order all the same.
     space : str or ExecutionSpace, optional
@@ -194,14 +231,15 @@ def sort_by_key(
     array([ 0, 10, 20])
     """
     descending = flag(descending, "descending", "sort_by_key", ViewError)
-    where = choose_space(space, _rows(keys, *values), "sort_by_key")
+    order = _comparator(less, "sort_by_key")
+    where = choose_space(space, _rows(order, keys, *values), "sort_by_key")
     named = {f"value_{k}": value for k, value in enumerate(values)}
-    by_extents("sort_by_key", partial(_sorted_rows, descending, where), keys=keys, **named)
+    by_extents("sort_by_key", partial(_sorted_rows, order, descending, where), keys=keys, **named)
 
 
-def _rows(keys: Any, *values: Any) -> list[View]:
+def _rows(less: Any, keys: Any, *values: Any) -> list[View]:
     """Keys, and what has a row for each of them."""
-    source = argument(keys, "sort_by_key", "keys", writable=True)
+    source = _keys(keys, "sort_by_key", "keys", less, writable=True)
     moved = [source]
     for k, value in enumerate(values):
         role = f"value {k}"
@@ -215,19 +253,21 @@ def _rows(keys: Any, *values: Any) -> list[View]:
     return moved
 
 
-def _sorted_rows(descending: bool, where: ExecutionSpace, *, keys: Any, **values: Any) -> None:
-    moved = _rows(keys, *values.values())
+def _sorted_rows(
+    less: Any, descending: bool, where: ExecutionSpace, *, keys: Any, **values: Any
+) -> None:
+    moved = _rows(less, keys, *values.values())
     choose_space(where, moved, "sort_by_key")
     check_apart(moved, "sort_by_key")
     if moved[0].size > 1:
-        as_one("sort_by_key", partial(_sort_rows, moved, descending, where), where)
+        as_one("sort_by_key", partial(_sort_rows, moved, less, descending, where), where)
 
 
-def _sort_rows(moved: list[View], descending: bool, where: ExecutionSpace) -> None:
+def _sort_rows(moved: list[View], less: Any, descending: bool, where: ExecutionSpace) -> None:
     """Sort keys, which come first, and the rows of other Views with them."""
     source = moved[0]
     order = scratch(source.size, where.memory_space)
-    _order(source, descending, order, where)
+    _order(source, less, descending, order, where)
     for view in moved:
         if isinstance(where, SupportsSort) and view.mapping is None:
             with _library_call("permute", where, view, order):
@@ -236,10 +276,12 @@ def _sort_rows(moved: list[View], descending: bool, where: ExecutionSpace) -> No
             gather_rows(view, order, where)
 
 
-def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
+def _order(keys: View, less: Any, descending: bool, out: View, space: ExecutionSpace) -> None:
     if not keys.size:
         return
-    if isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
+    if less is not None:
+        merge_argsort(keys, descending, out, space, less)
+    elif isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
         with _library_call("argsort", space, out, keys):
             space.argsort(keys, descending, out)
     else:
