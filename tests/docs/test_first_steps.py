@@ -106,7 +106,7 @@ def test_dir_lists_public_names_only():
     names = {name for name in dir(es) if not name.startswith("__")}
     assert names == {*es.__all__, "bfloat16", "float8_e4m3fn", "float8_e5m2"}
     modules = {name for name in names if isinstance(getattr(es, name), types.ModuleType)}
-    assert modules == {"profiling", "tuning"}
+    assert modules == {"algorithms", "profiling", "special", "tuning"}
     assert {"__version__", "__doc__", "__all__"} <= {*dir(es)}
 
 

@@ -71,6 +71,10 @@ template <typename A, typename B>
 _ES_FUNCTION A _es_bit_cast(B x) {
     return __builtin_bit_cast(A, x);
 }
+#define __popc(a) __builtin_popcount(a)
+#define __popcll(a) __builtin_popcountll(a)
+#define __clz(a) ((a) == 0 ? 32 : __builtin_clz(a))
+#define __clzll(a) ((a) == 0 ? 64 : __builtin_clzll(a))
 #define _es_mul_hi(a, b) ((unsigned int)((unsigned long long)(a) * (b) >> 32))
 _ES_FUNCTION unsigned short _es_half_of(double x) { return _es_host_half_of(x); }
 _ES_FUNCTION float _es_float_of(unsigned short bits) { return _es_host_float_of(bits); }

@@ -28,6 +28,8 @@ from pages import READMES, ROOT, Page, name_of
 
 SUPPORT = Path(__file__).resolve().parent
 SMALL = {  # examples, and arguments with which they take seconds
+    "examples/containers/k_mers.py": ("--length", "500", "--k", "4"),
+    "examples/containers/mesh_edges.py": ("--side", "6"),
     "examples/distributed/cg.py": ("--size", "6"),
     "examples/distributed/heat3d.py": ("--size", "8", "--steps", "4"),
     "examples/distributed/sweep.py": ("--count", "2"),

@@ -14,7 +14,9 @@ from .base.forks import forks_wait  # not in `__getattr__`: a fork would have to
 from .base.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from . import algorithms as algorithms
     from . import profiling as profiling
+    from . import special as special
     from . import tuning as tuning
     from .algorithms.filling import *
     from .algorithms.histograms import *
@@ -22,9 +24,17 @@ if TYPE_CHECKING:
     from .algorithms.searching import *
     from .algorithms.sorting import *
     from .base.errors import *
+    from .containers.bitset import *
+    from .containers.crs_building import *
+    from .containers.crs_graph import *
     from .containers.dualview import *
+    from .containers.dynamic_view import *
+    from .containers.error_reporter import *
+    from .containers.memory_pool import *
+    from .containers.offset_view import *
     from .containers.scatterview import *
     from .containers.uniquetoken import *
+    from .containers.unordered_map import *
     from .contract.argtypes import *
     from .contract.dtypes import *
     from .contract.dtypes import bfloat16 as bfloat16
@@ -104,9 +114,19 @@ _NAMES = {
         SpaceUnavailableError ToolError UnknownSpaceError ViewError ViewIndexError
         ViewTypeError
     """,
+    "containers.bitset": "Bitset ConstBitset",
+    "containers.crs_building": """
+        count_and_fill_crs get_crs_row_map_from_counts get_crs_transpose_counts transpose_crs
+    """,
+    "containers.crs_graph": "StaticCrsGraph create_staticcrsgraph",
     "containers.dualview": "DualView",
+    "containers.dynamic_view": "DynamicView",
+    "containers.error_reporter": "ErrorReporter",
+    "containers.memory_pool": "MemoryPool",
+    "containers.offset_view": "OffsetView",
     "containers.scatterview": "ScatterView",
     "containers.uniquetoken": "UniqueToken",
+    "containers.unordered_map": "UnorderedMap",
     "contract.argtypes": "ScalarType ViewType",
     "contract.dtypes": """
         bool_ complex128 complex64 float16 float32 float64 int16 int32 int64 int8 uint16
@@ -196,14 +216,14 @@ _NAMES = {
     "views.view_keys": "ALL",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = sorted([*_MODULE_OF, "profiling", "tuning"])
+__all__ = sorted([*_MODULE_OF, "algorithms", "profiling", "special", "tuning"])
 # Of an optional package, which `from execspace import *` must not need.
 _OPTIONAL = dict.fromkeys(("bfloat16", "float8_e4m3fn", "float8_e5m2"), "contract.dtypes")
 
 
 def __getattr__(name: str) -> Any:
     """Load the module of a name when it is first asked for."""
-    if name in ("profiling", "tuning"):
+    if name in ("algorithms", "profiling", "special", "tuning"):
         with forks_wait():
             return import_module(f".{name}", __name__)
     module = _MODULE_OF.get(name) or _OPTIONAL.get(name)

@@ -1,1 +1,1 @@
-"""DualView, ScatterView and UniqueToken; loaded on first use."""
+"""Containers that kernels change, and DualView; loaded on first use."""

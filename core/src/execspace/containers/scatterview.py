@@ -22,6 +22,7 @@ from ..views.interop import view_of
 from ..views.mirrors import Moves, create_mirror, reshaped, shape_of
 from ..views.static import static
 from ..views.view import View
+from .arguments import whole
 from .uniquetoken import UniqueToken
 
 __all__ = [
@@ -50,6 +51,10 @@ class ScatterView(ReadOnly):
         "plain": one buffer and no atomic operations, for spaces that run one thread. "atomic": one
         buffer with the atomic trait. "duplicated": a copy for each work item that runs at once.
         Default "plain" where kernels run on one thread, else "atomic".
+    copies : int, optional
+        With "atomic": how many buffers, 1 if not given, over which hints of `acquire` spread the
+        work items, so that fewer of them meet. With "duplicated": how many copies, which with fewer
+        than work items that run at once lets some wait.
     space : str or ExecutionSpace, optional
         Where the kernels run; the default space if not given.
 
@@ -63,7 +68,8 @@ class ScatterView(ReadOnly):
     ------
     ViewError
         If there is no such op or strategy, the View is not contiguous or holds no numbers that
-        the op is defined for, or "plain" is asked for on a space of several threads.
+        the op is defined for, "plain" is asked for on a space of several threads, or `copies` is no
+        integer above zero, or more than 1 of "plain".
 
     Notes
     -----
@@ -97,6 +103,7 @@ class ScatterView(ReadOnly):
         *,
         op: str = "sum",
         strategy: str | None = None,
+        copies: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> None:
         if not isinstance(view, View):
@@ -129,7 +136,11 @@ class ScatterView(ReadOnly):
                 f"'{self._space.name}'; expected {' or '.join(map(repr, usable))}."
             )
         self.strategy = strategy
-        self.token = UniqueToken(self._space) if strategy == "duplicated" else None
+        most = 1 if strategy == "plain" else 2**31
+        number = None if copies is None else whole("ScatterView", "copies", copies, 1, most)
+        is_duplicated = strategy == "duplicated"
+        self.token = UniqueToken(self._space, number) if is_duplicated else None
+        self._number = self.token.size if self.token is not None else number or 1
         self._make(view)
 
     def _make(self, view: View) -> None:
@@ -137,7 +148,7 @@ class ScatterView(ReadOnly):
         self._like = view.shape, view.layout
         self._extents = shape_of(view)
         initialize = self.op == "sum"
-        if self.token is None:
+        if self._number == 1:
             self._buffer = create_mirror(view, where=view.memory_space, initialize=initialize)
             whole = self._buffer
             shape, strides = (1, *whole.shape), (max(whole.size, 1), *whole.strides)
@@ -146,12 +157,12 @@ class ScatterView(ReadOnly):
             row = -(-max(view.size, 1) // line) * line
             inner = left_strides if view.layout == "left" else right_strides
             whole = View(
-                (self.token.size, int(row)), view.dtype, label=view.label,
+                (self._number, int(row)), view.dtype, label=view.label,
                 memory=view.memory_space, space=view.space, layout="right",
                 initialize=initialize,
             )  # fmt: skip
             self._buffer = whole
-            shape, strides = (self.token.size, *view.shape), (int(row), *inner(view.shape))
+            shape, strides = (self._number, *view.shape), (int(row), *inner(view.shape))
         self._copies = View._over(
             whole.allocation, whole.data_ptr, whole.dtype, shape, strides,
             classify(shape, strides, "right"), False, whole.space, None,
@@ -169,28 +180,29 @@ class ScatterView(ReadOnly):
         Raises
         ------
         ViewError
-            If the strategy is "duplicated": there are several.
+            If the strategy is "duplicated", or there are several buffers.
         """
-        if self.strategy == "duplicated":
+        if self.strategy == "duplicated" or self._number > 1:
             raise ViewError(
                 f"ScatterView: access() of {self._copies.extent(0)} copies has no one View; "
-                f"expected strategy 'plain' or 'atomic'. Pass copies(), and take the copy that "
-                f"acquire gives."
+                f"expected strategy 'plain' or 'atomic', and one buffer. Pass copies(), and take "
+                f"the copy that acquire gives."
             )
         return self._buffer.with_traits("atomic") if self.strategy == "atomic" else self._buffer
 
     def copies(self) -> View:
         """The buffers as one View, whose first index is what `acquire` gives.
 
-        With every strategy, so that one kernel serves all of them: "plain" and "atomic" have one.
+        With every strategy, so that one kernel serves all of them: "plain" has one, and so has
+        "atomic" without `copies`.
         """
         return self._copies.with_traits("atomic") if self.strategy == "atomic" else self._copies
 
     def acquire(self, hint: Any = 0) -> Any:
-        """The number of a copy that no other work item has; for kernels. 0 if there is one."""
+        """The number of a copy that no other work item has, or that is atomic; for kernels."""
         if self.strategy == "duplicated":
             return self.token.acquire(hint)  # type: ignore[union-attr]
-        return 0
+        return hint % self._number
 
     def release(self, copy: Any) -> None:
         """Give a copy back; for kernels."""

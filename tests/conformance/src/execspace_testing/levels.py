@@ -38,7 +38,7 @@ _TITLES = {
     "instances": "independent queues",
     "language": "the kernel language",
     "teams": "nested ranges, scratch, barriers, collectives",
-    "library": "sorting, searching, histograms, random numbers",
+    "library": "algorithms, containers, random numbers, special functions",
     "graphs": "graphs of launches and copies",
     "programs": "published algorithms with published answers",
     "differential": "random programs against the oracle, bit by bit",
