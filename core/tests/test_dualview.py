@@ -303,3 +303,47 @@ def test_a_dualview_of_a_view_takes_nothing_beside_it():
     for more in ({"shape": 4}, {"dtype": es.float32}, {"label": "x"}, {"space": "serial"}):
         with pytest.raises(es.ViewError, match=r"view= has a shape, .* leave out the other"):
             es.DualView(view=A, **more)
+
+
+# -- what tools hear ------------------------------------------------------------------------------
+
+
+def of_dual_views(events):
+    found = [(name, told) for name, told in events if name.startswith("on_dual_view")]
+    events.clear()
+    return found
+
+
+def test_tools_hear_of_changes_and_of_syncs_that_copy(device, events):
+    D = es.DualView((2, 3), es.int32, label="D", space=device)
+    events.clear()
+    D.modify("host")
+    assert events == [("on_dual_view_modify", ("D", "host"))]
+    events.clear()
+    D.sync("host")  # it is the newer one
+    assert events == []
+    D.sync("device")
+    names = [name for name, _ in events]
+    assert names.index("on_dual_view_sync") < names.index("on_copy_begin")
+    assert of_dual_views(events) == [("on_dual_view_sync", ("D", "device", 24))]
+    D.sync("device")
+    assert events == []
+
+
+def test_a_sync_of_one_memory_copies_nothing(events):
+    D = es.DualView(4, label="D")
+    D.modify("device")
+    D.sync("host")
+    D.sync("host")
+    assert of_dual_views(events) == [
+        ("on_dual_view_modify", ("D", "device")), ("on_dual_view_sync", ("D", "host", 0)),
+    ]  # fmt: skip
+
+
+def test_a_change_that_is_refused_is_not_told(device, events):
+    D = es.DualView(4, label="D", space=device)
+    D.modify("device")
+    events.clear()
+    with pytest.raises(es.ViewError, match="would be lost"):
+        D.modify("host")
+    assert of_dual_views(events) == []

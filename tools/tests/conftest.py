@@ -73,7 +73,7 @@ class Clock:
 def clock(monkeypatch):
     """The clock of the tools, turned by hand."""
     found = Clock()
-    for module in ("kernel_timer", "space_time_stack", "memory_events", "logger"):
+    for module in ("kernel_timer", "sections", "space_time_stack", "memory_events", "logger"):
         monkeypatch.setattr(f"execspace_tools.{module}.time", found)
     return found
 

@@ -11,7 +11,7 @@ import pytest
 
 import execspace as es
 from execspace import profiling
-from execspace_tools.nvtx_ranges import NvtxRanges
+from execspace_tools.nvtx_ranges import COLOURS, NvtxRanges
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 
@@ -81,6 +81,20 @@ def test_copies_fences_and_compilations(launches, domain):
         ("start", "x@host -> y@far", 1), ("end", 1), ("start", "fence of far", 2), ("end", 2),
         ("mark", "flux loaded"),
     ]  # fmt: skip
+
+
+def test_sections_have_numbers_and_dual_views_are_marked(domain):
+    part = profiling.Section("part")
+    with profiling.region("step"):
+        part.start()
+    profiling.emit("on_dual_view_modify", "D", "host")
+    profiling.emit("on_dual_view_sync", "D", "device", 8)
+    part.stop()
+    assert domain.calls == [
+        ("push", "step"), ("start", "part", 1), ("pop",), ("mark", "modify D on host"),
+        ("mark", "sync D to device"), ("end", 1),
+    ]  # fmt: skip
+    assert all(category in COLOURS for _, category in domain.made)
 
 
 def test_attributes_are_made_once(launches, domain):

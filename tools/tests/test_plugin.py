@@ -11,8 +11,8 @@ from execspace.plugins.registry import tool_entries
 from execspace_tools import plugin
 
 NAMES = [
-    "kernel-timer", "space-time-stack", "memory-events", "memory-high-water", "trace", "nvtx",
-    "logger", "roofline",
+    "kernel-timer", "space-time-stack", "memory-events", "memory-high-water", "memory-usage",
+    "trace", "nvtx", "roctx", "logger", "roofline", "kernel-filter", "sampler",
 ]  # fmt: skip
 
 
@@ -30,11 +30,12 @@ def test_options_can_be_written_as_text(entry: ToolEntry):
         assert type(option.default) in (str, int, float, bool), option
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("trace", "roofline")])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("trace", "roofline", "roctx")])
 def test_a_tool_that_saw_nothing_still_reports(name):
     if name == "nvtx":
         pytest.importorskip("nvtx", reason="pip install nvtx")
-    tool = tool_entries()[name].factory()
+    options = {"match": "axpy"} if name == "kernel-filter" else {}
+    tool = tool_entries()[name].factory(**options)
     assert isinstance(tool, profiling.Tool)
     tool.finish()
     assert isinstance(tool.report(), str)

@@ -16,6 +16,7 @@ from execspace import ToolError
 
 from .busy_time import BusyTime
 from .output import check_path, write_records
+from .sections import Timed
 from .tables import Report, Table, percent, seconds, table
 
 
@@ -83,7 +84,7 @@ SORTS: dict[str, Callable[[KernelRecord], Any]] = {
 }
 
 
-class KernelTimer(Report):
+class KernelTimer(Timed, Report):
     """A table of kernels, a row for each space, pattern and label.
 
     Parameters
@@ -113,6 +114,7 @@ class KernelTimer(Report):
             raise ToolError(
                 f"Profiling tool 'kernel-timer': sort={sort!r}; expected one of {', '.join(SORTS)}."
             )
+        super().__init__()
         self._path = check_path("kernel-timer", path, (".csv", ".json"))
         self._sort, self._limit = SORTS[sort], limit
         self._copies, self._fences = copies, fences
@@ -199,6 +201,7 @@ class KernelTimer(Report):
 
     def finish(self) -> None:
         self._end = time.perf_counter()
+        self.close_sections()
         if self._path:
             write_records(self._path, self.records(), KernelRecord)
 
@@ -211,6 +214,7 @@ class KernelTimer(Report):
             lines += [self._table(kernels), ""]
         covered = f", {percent(self.busy, self.wall)} of it with kernels running" if kernels else ""
         lines.append(f"wall time {seconds(self.wall)}{covered}")
+        lines += self.pause_lines()
         if not kernels:
             lines.append("no kernel was launched")
         if self._compiled:
@@ -230,6 +234,7 @@ class KernelTimer(Report):
             part = [r for r in records if r.pattern == pattern]
             if part:
                 lines += ["", title, "", self._table(part)]
+        lines += self.section_lines()
         if self._path and self._end is not None:
             lines += ["", f"written to {self._path}"]
         return lines

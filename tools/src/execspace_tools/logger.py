@@ -52,8 +52,15 @@ class Logger(Tool):
         self._begun: dict[int, set[str]] = {}  # id -> events that are still to come for it
         self._start = time.perf_counter()
 
+    def on_metadata(self, key: str, value: str | int | float | bool) -> None:
+        """Also what was known before it began, which `on_any` is not told."""
+        self._print("metadata", {"key": key, "value": value})
+
     def on_any(self, event: str, arguments: Mapping[str, Any]) -> None:
-        event = event.removeprefix("on_")
+        if event != "on_metadata":
+            self._print(event.removeprefix("on_"), arguments)
+
+    def _print(self, event: str, arguments: Mapping[str, Any]) -> None:
         if self._match is not None and not self._matches(event, arguments):
             return
         if event not in self._wanted:

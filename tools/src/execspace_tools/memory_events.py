@@ -64,7 +64,7 @@ class MemoryEvents(Report):
         self._file = Lines(path) if path else None
         self._lock = threading.RLock()
         self._kept: list[MemoryEvent] = []
-        self._count = 0
+        self._count = self._pauses = 0
         self._live: dict[int, MemoryEvent] = {}
         self._size: dict[str, int] = {}
         self._start = time.perf_counter()
@@ -94,6 +94,9 @@ class MemoryEvents(Report):
             with self._lock:
                 space = destination.rpartition("@")[2]
                 self._log("copy", space, id, nbytes, f"{source} -> {destination}")
+
+    def on_pause(self) -> None:
+        self._pauses += 1
 
     def _log(self, event: str, space: str, id: int, size: int, label: str) -> MemoryEvent:
         now = time.perf_counter() - self._start
@@ -134,6 +137,8 @@ class MemoryEvents(Report):
                 lines.append(f"and {beyond} more, beyond limit={self._limit}; path=FILE has all")
         else:
             lines.append("none")
+        if self._pauses:
+            lines += ["", "tools were paused; what was allocated or freed meanwhile is not here"]
         live = self.still_allocated()
         total = sum(e.nbytes for e in live)
         lines += ["", f"still allocated at the end: {len(live)} of {nbytes(total)} in all"]

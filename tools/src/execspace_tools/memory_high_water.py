@@ -11,6 +11,7 @@ import threading
 from dataclasses import asdict, dataclass
 
 from execspace import live_allocations, pools
+from execspace.profiling import known_metadata
 
 from .output import check_path, write_atomically
 from .peaks import Peak
@@ -84,6 +85,15 @@ class MemoryHighWater(Report):
             if space in self._peaks:
                 self._peaks[space].remove(label, nbytes)
 
+    def on_resume(self) -> None:
+        """Count what there is: nothing was told of what came and went in the pause."""
+        with self._lock:
+            there: dict[str, list[tuple[str, int]]] = {space: [] for space in self._peaks}
+            for space, size, label in live_allocations():
+                there.setdefault(space, []).append((label, size))
+            for space, entries in there.items():
+                self._peaks.setdefault(space, Peak()).count_anew(entries)
+
     def records(self) -> tuple[HighWaterRecord, ...]:
         """A record for each memory space that was used, the largest peak first."""
         kept = {name: found.nbytes for name, found in pools().items()}
@@ -100,6 +110,7 @@ class MemoryHighWater(Report):
     def finish(self) -> None:
         if self._path:
             document = {
+                "metadata": known_metadata(),
                 "spaces": [asdict(record) for record in self.records()],
                 "resident_peak": resident_peak(),
             }

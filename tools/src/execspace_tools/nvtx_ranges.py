@@ -6,11 +6,11 @@ of NVIDIA attached, NVTX does nothing.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from execspace import ToolError
-from execspace.profiling import Tool
+
+from .ranges import Ranges
 
 COLOURS = {  # one for each category; told apart by the colour-blind (Okabe and Ito)
     "region": 0x999999,
@@ -23,15 +23,13 @@ COLOURS = {  # one for each category; told apart by the colour-blind (Okabe and 
     "fence": 0xD55E00,
     "event": 0x000000,
     "compile": 0x666666,
+    "section": 0xBBBBBB,
+    "dual view": 0x333333,
 }
 
 
-class NvtxRanges(Tool):
+class NvtxRanges(Ranges):
     """Ranges and marks of NVTX, in a domain of their own.
-
-    Regions are pushed and popped, as they nest in their thread. Kernels, graphs, copies and fences
-    start and end by number, so those of several threads may interleave. Events of the program and
-    compilations are marks.
 
     Parameters
     ----------
@@ -42,6 +40,7 @@ class NvtxRanges(Tool):
     """
 
     def __init__(self, domain: str = "execspace", library: Any = None) -> None:
+        super().__init__()
         if library is None:
             try:
                 import nvtx
@@ -52,67 +51,21 @@ class NvtxRanges(Tool):
             library = nvtx
         self._domain = library.get_domain(domain)
         self._attributes: dict[tuple[str, str], Any] = {}
-        self._ranges: dict[int, Any] = {}
-        self._thread = threading.local()
 
-    # -- regions and marks -----------------------------------------------------------------------
+    def push(self, message: str, category: str) -> None:
+        self._domain.push_range(self._named(message, category))
 
-    def on_region_push(self, name: str) -> None:
-        self._domain.push_range(self._named(name, "region"))
-        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+    def pop(self) -> None:
+        self._domain.pop_range()
 
-    def on_region_pop(self) -> None:
-        if getattr(self._thread, "depth", 0):  # else it was pushed before the tool began
-            self._domain.pop_range()
-            self._thread.depth -= 1
+    def begin(self, message: str, category: str) -> Any:
+        return self._domain.start_range(self._named(message, category))
 
-    def on_event(self, name: str) -> None:
-        self._domain.mark(self._named(name, "event"))
+    def end(self, begun: Any) -> None:
+        self._domain.end_range(begun)
 
-    def on_compile(self, kernel: str, from_disk: bool) -> None:
-        done = "loaded" if from_disk else "compiled"
-        self._domain.mark(self._named(f"{kernel} {done}", "compile"))
-
-    # -- ranges ----------------------------------------------------------------------------------
-
-    def on_kernel_begin(self, pattern: str, label: str, id: int) -> None:
-        self._start(label, pattern, id)
-
-    def on_kernel_end(self, id: int) -> None:
-        self._end(id)
-
-    def on_graph_begin(self, label: str, id: int) -> None:
-        self._start(label, "graph", id)
-
-    def on_graph_end(self, id: int) -> None:
-        self._end(id)
-
-    def on_copy_begin(self, destination: str, source: str, id: int) -> None:
-        self._start(f"{source} -> {destination}", "copy", id)
-
-    def on_copy_end(self, id: int) -> None:
-        self._end(id)
-
-    def on_fence_begin(self, space: str, label: str, id: int) -> None:
-        self._start(label or f"fence of {space}", "fence", id)
-
-    def on_fence_end(self, id: int) -> None:
-        self._end(id)
-
-    def finish(self) -> None:
-        """End what is open: all ranges, and the regions of this thread."""
-        for id in list(self._ranges):
-            self._end(id)
-        while getattr(self._thread, "depth", 0):
-            self.on_region_pop()
-
-    def _start(self, message: str, category: str, id: int) -> None:
-        self._ranges[id] = self._domain.start_range(self._named(message, category))
-
-    def _end(self, id: int) -> None:
-        found = self._ranges.pop(id, None)
-        if found is not None:
-            self._domain.end_range(found)
+    def mark(self, message: str, category: str) -> None:
+        self._domain.mark(self._named(message, category))
 
     def _named(self, message: str, category: str) -> Any:
         """Attributes of a range; made once, as NVTX registers their text."""

@@ -6,7 +6,7 @@ a tool began, the ledger of core tells.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +42,11 @@ class Peak:
         if self.current > self.peak:
             self.peak, self._at_peak = self.current, None
 
-    def remove(self, key: Hashable, nbytes: int) -> None:
-        """An allocation was released; nothing happens if it was never counted."""
+    def remove(self, key: Hashable, nbytes: int) -> bool:
+        """An allocation was released; False, and nothing happens, if it was never counted."""
         count, size = self._live.get(key, (0, 0))
         if not count:
-            return
+            return False
         if self._at_peak is None and nbytes:  # from here on it goes down: keep what there was
             self._at_peak = self._live.copy()
         self.current -= nbytes
@@ -54,6 +54,19 @@ class Peak:
             del self._live[key]
         else:
             self._live[key] = count - 1, size - nbytes
+        return True
+
+    def held(self) -> dict[Any, int]:
+        """What is counted now, and how many allocations of each key."""
+        return {key: count for key, (count, _) in self._live.items()}
+
+    def count_anew(self, entries: Iterable[tuple[Hashable, int]]) -> None:
+        """Take these for all allocations that there are: others came and went unheard."""
+        before, self._live, self.current = self._live, {}, 0
+        if self._at_peak is None:
+            self._at_peak = before
+        for key, nbytes in entries:
+            self.hold(key, nbytes)
 
     def at_peak(self) -> list[tuple[Any, int, int]]:
         """What was live at the peak, the largest first: key, number of allocations, bytes."""

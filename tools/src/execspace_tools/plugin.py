@@ -46,6 +46,13 @@ def memory_high_water(path: str = "", limit: int = 10) -> Tool:
     return MemoryHighWater(path, limit)
 
 
+def memory_usage(path: str = "", interval: float = 0.01, limit: int = 100_000) -> Tool:
+    """Memory over time; see `memory_usage.MemoryUsage`."""
+    from .memory_usage import MemoryUsage
+
+    return MemoryUsage(path, interval, limit)
+
+
 def trace(path: str = "trace.json", limit: int = 1_000_000) -> Tool:
     """A timeline for Perfetto; see `trace.Trace`."""
     from .trace import Trace
@@ -58,6 +65,13 @@ def nvtx(domain: str = "execspace") -> Tool:
     from .nvtx_ranges import NvtxRanges
 
     return NvtxRanges(domain)
+
+
+def roctx() -> Tool:
+    """Ranges for AMD's rocprofv3; see `roctx_ranges.RoctxRanges`."""
+    from .roctx_ranges import RoctxRanges
+
+    return RoctxRanges()
 
 
 def logger(path: str = "", events: str = "", match: str = "") -> Tool:
@@ -74,6 +88,22 @@ def roofline(path: str = "", plot: str = "", peaks: bool = True, anew: bool = Fa
     return Roofline(path, plot, peaks, anew)
 
 
+def kernel_filter(match: str = "", exclude: str = "", tool: str = "kernel-timer") -> Tool:
+    """Another tool, told of some kernels; see `filters.KernelFilter`."""
+    from .filters import KernelFilter
+
+    return KernelFilter(tool, match, exclude)
+
+
+def sampler(
+    every: int = 10, probability: float = 1.0, seed: int = 0, tool: str = "kernel-timer"
+) -> Tool:
+    """Another tool, told of some launches; see `filters.Sampler`."""
+    from .filters import Sampler
+
+    return Sampler(tool, every, probability, seed)
+
+
 @hookimpl
 def execspace_register_tools() -> Iterable[ToolEntry]:
     """All tools of this distribution."""
@@ -85,7 +115,13 @@ def execspace_register_tools() -> Iterable[ToolEntry]:
     yield ToolEntry(
         "memory-high-water", memory_high_water, "the most memory that was in use, and by what"
     )
+    yield ToolEntry("memory-usage", memory_usage, "memory of the process and of Views, over time")
     yield ToolEntry("trace", trace, "a timeline for Perfetto or chrome://tracing")
     yield ToolEntry("nvtx", nvtx, "ranges for NVIDIA Nsight Systems")
+    yield ToolEntry("roctx", roctx, "ranges for AMD's rocprofv3")
     yield ToolEntry("logger", logger, "each event as it happens")
     yield ToolEntry("roofline", roofline, "kernels against the roofs of their device")
+    yield ToolEntry(
+        "kernel-filter", kernel_filter, "another tool, told of kernels that match a pattern"
+    )
+    yield ToolEntry("sampler", sampler, "another tool, told of every n-th launch of each kernel")

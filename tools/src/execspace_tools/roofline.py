@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from execspace import PluginWarning, ToolError, Work
+from execspace.profiling import known_metadata
 
 from .output import check_path, write_atomically, write_records
 from .roofline_peaks import BUSY, Peaks, peaks_of
@@ -169,7 +170,11 @@ class Roofline(Report):
         records = self.records()
         if self._path.lower().endswith(".json"):
             roofs = [asdict(p) for p in self._peaks.values() if p is not None]
-            document = {"kernels": [asdict(r) for r in records], "roofs": roofs}
+            document = {
+                "metadata": known_metadata(),
+                "kernels": [asdict(r) for r in records],
+                "roofs": roofs,
+            }
             write_atomically(self._path, json.dumps(document, indent=1) + "\n")
         elif self._path:
             write_records(self._path, records, RooflineRecord)

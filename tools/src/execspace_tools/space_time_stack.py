@@ -10,19 +10,21 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from execspace import ToolError, live_allocations
-from execspace.profiling import current_regions
+from execspace.profiling import current_regions, known_metadata
 
 from .busy_time import BusyTime
 from .call_tree import Node, turned
 from .output import check_path, write_atomically
 from .peaks import Peak
+from .sections import Timed
 from .tables import Report, Table, nbytes, percent, seconds, table
 
 BEFORE = ("(before the tool began)",)
+PAUSED = ("(while tools were paused)",)
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class _Open:
     start: float
 
 
-class SpaceTimeStack(Report):
+class SpaceTimeStack(Timed, Report):
     """Trees of time, and memory at its high-water mark with the stack of each allocation.
 
     Parameters
@@ -53,6 +55,7 @@ class SpaceTimeStack(Report):
                 f"Profiling tool 'space-time-stack': threshold={threshold:g}; expected percent, 0 "
                 f"to 100."
             )
+        super().__init__()
         self._path = check_path("space-time-stack", path, (".json",))
         self._threshold = threshold
         self._lock = threading.RLock()
@@ -166,8 +169,31 @@ class SpaceTimeStack(Report):
 
     def on_free(self, space: str, label: str, nbytes: int, id: int) -> None:
         with self._lock:
-            if space in self._peaks:
-                self._peaks[space].remove((self._places.pop(id, BEFORE), label), nbytes)
+            peak, place = self._peaks.get(space), self._places.pop(id, BEFORE)
+            if peak is None or peak.remove((place, label), nbytes) or not self.pauses:
+                return
+            # After a pause it may be counted in another place, see `on_resume`.
+            elsewhere = next((key for key in peak.held() if key[1] == label), None)
+            if elsewhere is not None:
+                peak.remove(elsewhere, nbytes)
+
+    def on_resume(self) -> None:
+        """What was freed meanwhile is not known; of what is there, labels are, and not places."""
+        super().on_resume()
+        with self._lock:
+            there: dict[str, list[tuple[Any, int]]] = {space: [] for space in self._peaks}
+            held = {
+                space: [key for key, count in p.held().items() for _ in range(count)]
+                for space, p in self._peaks.items()
+            }
+            for space, size, label in live_allocations():
+                keys = held.get(space, [])
+                key = next((k for k in keys if k[1] == label), None)
+                if key is not None:
+                    keys.remove(key)
+                there.setdefault(space, []).append((key or (PAUSED, label), size))
+            for space, entries in there.items():
+                self._peaks.setdefault(space, Peak()).count_anew(entries)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -178,13 +204,17 @@ class SpaceTimeStack(Report):
                 for each in stack:
                     each.node.host += now - each.start
                 stack.clear()
+            self.close_sections()
             self.root.host = now - self._start
         if self._path:
             peaks = self._peaks.items()
             document = {
+                "metadata": known_metadata(),
                 "seconds": self.root.host,
                 "seconds_in_kernels": self._busy.seconds(),
                 "tree": _as_dict(self.root),
+                "seconds_paused": self.paused,
+                "sections": [asdict(record) for record in self.sections()],
                 "memory": {space: _peak_as_dict(peak) for space, peak in peaks},
             }
             write_atomically(self._path, json.dumps(document, indent=1) + "\n")
@@ -201,11 +231,13 @@ class SpaceTimeStack(Report):
                 f"total runtime {seconds(whole)}, {percent(busy, whole)} of it with kernels of "
                 f"execspace running",
             ]
+            lines += self.pause_lines()
             if untimed:
                 lines.append(f"{untimed} launches without a time; the trees do not have theirs")
             lines += ["", "Top-down: what ran within what", "", *self._tree(self.root)]
             lines += ["", "Bottom-up: own time, and what asked for it", ""]
             lines += self._tree(turned(self.root))
+            lines += self.section_lines()
             for space, peak in sorted(self._peaks.copy().items(), key=lambda p: -p[1].peak):
                 if peak.peak:
                     title = f"Memory: {nbytes(peak.peak)} at the high-water mark of {space}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from execspace import ToolError, live_allocations
-from execspace.profiling import Tool, current_regions
+from execspace.profiling import Tool, current_regions, known_metadata
 
 from .trace_file import Change, Moment, Recording, Slice, Thread, Written, write
 
@@ -78,6 +78,8 @@ class Trace(Tool):
         self._threads: list[Thread] = []
         self._running: dict[int, Slice] = {}
         self._untimed: dict[int, Slice] = {}  # no device time came so far
+        self._sections: list[Slice] = []
+        self._open_sections: dict[int, Slice] = {}
         self._changes: list[Change] = []
         self._before: dict[str, int] | None = None  # bytes that were there before the first change
         self._kept = self._dropped = 0
@@ -151,6 +153,46 @@ class Trace(Tool):
 
     def on_event(self, name: str) -> None:
         self._moment(name, "event", {})
+
+    def on_section_start(self, name: str, id: int) -> None:
+        with self._lock:
+            if self._room(1):
+                made = Slice(name, "section", {"id": id}, time.perf_counter_ns(), id=id)
+                self._sections.append(made)
+                self._open_sections[id] = made
+
+    def on_section_stop(self, id: int) -> None:
+        with self._lock:
+            found = self._open_sections.pop(id, None)
+            if found is not None:
+                found.end = max(time.perf_counter_ns(), found.start + 1)
+
+    def on_dual_view_sync(self, label: str, side: str, nbytes: int) -> None:
+        args = {"label": label, "side": side, "nbytes": nbytes}
+        self._moment("DualView sync", "dual view", args)
+
+    def on_dual_view_modify(self, label: str, side: str) -> None:
+        self._moment("DualView modify", "dual view", {"label": label, "side": side})
+
+    def on_pause(self) -> None:
+        self._moment("tools paused", "pause", {})
+
+    def on_resume(self) -> None:
+        """Also put memory right: nothing was told of what came and went."""
+        self._moment("tools resumed", "pause", {})
+        with self._lock:
+            if self._before is None:
+                return
+            there = dict.fromkeys(self._before, 0)
+            for space, size, _ in live_allocations():
+                there[space] = there.get(space, 0) + size
+            known = self._before.copy()
+            for change in self._changes:
+                known[change.space] = known.get(change.space, 0) + change.nbytes
+            for space in known | there:
+                change_by = there.get(space, 0) - known.get(space, 0)
+                if change_by and self._room(1):
+                    self._changes.append(Change(space, change_by, time.perf_counter_ns()))
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -251,11 +293,13 @@ class Trace(Tool):
         """Write the file."""
         for thread in self._threads:
             thread.close()
+        for found in self._sections:
+            found.end = found.end or max(time.perf_counter_ns(), found.start + 1)
         self.written = write(
             self.path,
             Recording(
-                self._started, self._date, self._threads, self._changes, self._before or {},
-                self.limit, self._dropped,
+                self._started, self._date, self._threads, self._sections, self._changes,
+                self._before or {}, self.limit, self._dropped, known_metadata(),
             ),
         )  # fmt: skip
 

@@ -101,10 +101,12 @@ class Recording:
     started: int
     date: str
     threads: list[Thread]
+    sections: list[Slice]
     changes: list[Change]
     before: dict[str, int]  # bytes in memory spaces before the first change
     limit: int
     dropped: int
+    metadata: dict[str, Any]
 
 
 @dataclass
@@ -175,6 +177,7 @@ def _other(found: Recording, written: Written) -> dict[str, Any]:
         "moved to their launch": written.shifted,
         "moved by at most (us)": written.shift / 1e3,
         "cut": written.cut,
+        "metadata": found.metadata,
     }
 
 
@@ -190,6 +193,7 @@ class _Tracks:
         yield from self._process("host")
         for thread in self.found.threads:
             yield from self._host(thread)
+        yield from self._sections()
         for (space, number), work in sorted(self._queues().items()):
             yield from self._process(space)
             label = f"instance {number}" if number else "queue 0"
@@ -230,6 +234,23 @@ class _Tracks:
                 "ph": "i", "s": "t", "name": moment.name, "cat": moment.category, "pid": pid,
                 "tid": tid, "ts": self._time(moment.time), "args": moment.args,
             }  # fmt: skip
+
+    def _sections(self) -> Iterator[Event]:
+        """A track for each name, and further ones for sections of that name that overlap."""
+        if not self.found.sections:
+            return
+        yield from self._process("sections")
+        named: dict[str, list[_Work]] = {}
+        for number, found in enumerate(self.found.sections):
+            # No two are of one thread here, so that those within each other are side by side, too.
+            named.setdefault(found.name, []).append(_Work(found.start, found.end, number, found))
+        for name, work in named.items():
+            for n, lane in enumerate(lanes(work), 1):
+                tid, names = self._track("sections", f"{name} ({n})" if n > 1 else name)
+                yield from names
+                pid = self.processes["sections"]
+                for start, end, _, found in lane:
+                    yield self._slice(found, found.category, pid, tid, start, end)
 
     def _queues(self) -> dict[Queue, list[_Work]]:
         """Work by queue. None began before its launch, or before what its thread launched before.

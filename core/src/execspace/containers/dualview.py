@@ -12,6 +12,7 @@ from ..base.brief import brief
 from ..base.errors import ViewError
 from ..base.readonly import ReadOnly
 from ..contract.space import ExecutionSpace
+from ..events import dispatch
 from ..plugins.started import fence
 from ..views.deep_copy import deep_copy
 from ..views.interop import view_of
@@ -141,6 +142,8 @@ class DualView(ReadOnly):
                 f"changing it, or clear_sync_state() to drop the other's changes."
             )
         self._newer = side
+        if dispatch.TOOLS:
+            dispatch.emit("on_dual_view_modify", self.label, side)
 
     def need_sync(self, side: str) -> bool:
         """Whether a side lacks changes of the other."""
@@ -157,12 +160,18 @@ class DualView(ReadOnly):
         """
         if self.need_sync(side):
             other = self.d_view if side == "host" else self.h_view
+            self._tell_sync(side, other.nbytes)
             deep_copy(self.view(side), other, instance=instance)
             self._newer = None
         elif self._newer not in (None, side):  # one memory: both sides have the change
+            self._tell_sync(side, 0)
             if instance is None:
                 fence("DualView.sync")  # but a launch may still be at it
             self._newer = None
+
+    def _tell_sync(self, side: str, nbytes: int) -> None:
+        if dispatch.TOOLS:
+            dispatch.emit("on_dual_view_sync", self.label, side, nbytes)
 
     def clear_sync_state(self) -> None:
         """Forget what was modified, without a copy."""

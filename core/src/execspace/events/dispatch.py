@@ -94,7 +94,7 @@ def emit(event: str, *args: object) -> None:
             else:
                 call(*[args[n] for n in wanted])
         except Exception as error:  # a tool must never break the program that it watches
-            if not is_attached(tool):  # another thread has just detached it
+            if not any(t is tool for t, _, _ in _calls.get(event, ())):  # just detached
                 continue
             _detach(tool)
             warnings.warn(

@@ -16,28 +16,39 @@ from ..events.dispatch import emit, new_id
 if TYPE_CHECKING:
     from ..events.launches import graph_events, kernel_events
     from ..events.timing import wait_for_times
+    from .facts import known_metadata, metadata
+    from .pausing import pause, paused, resume
     from .regions import current_regions, mark_event, pop_region, push_region, region
     from .runs import Profile, profile
+    from .sections import Section
     from .specs import ToolSpecs
     from .tools import Tool, attach, detach
+    from .wrapping import Wrapper
 
 __all__ = [
     "TOOLS",
     "Profile",
+    "Section",
     "Tool",
     "ToolSpecs",
+    "Wrapper",
     "attach",
     "current_regions",
     "detach",
     "emit",
     "graph_events",
     "kernel_events",
+    "known_metadata",
     "mark_event",
+    "metadata",
     "new_id",
+    "pause",
+    "paused",
     "pop_region",
     "profile",
     "push_region",
     "region",
+    "resume",
     "wait_for_times",
 ]
 
@@ -48,10 +59,14 @@ _LAZY = {
     for module, names in {
         "..events.launches": "graph_events kernel_events",
         "..events.timing": "wait_for_times",
+        ".facts": "known_metadata metadata",
+        ".pausing": "pause paused resume",
         ".regions": "current_regions mark_event pop_region push_region region",
         ".runs": "Profile profile",
+        ".sections": "Section",
         ".specs": "ToolSpecs",
         ".tools": "Tool attach detach",
+        ".wrapping": "Wrapper",
     }.items()
     for name in names.split()
 }

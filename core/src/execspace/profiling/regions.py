@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from ..base.brief import brief
 from ..base.errors import ToolError
 from ..events import dispatch
+from . import listening
 
 
 class _Regions(threading.local):
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.missed = 0  # innermost ones that were entered while tools were paused
 
 
 _regions = _Regions()
+_any_missed = False  # by any thread, ever: few programs pause, and others look no further
 
 
 def push_region(name: str) -> None:
@@ -29,9 +32,17 @@ def push_region(name: str) -> None:
     """
     if not isinstance(name, str):
         raise ToolError(f"push_region({brief(name)}); expected the name of the region, a string.")
+    if listening.pauses:
+        _miss(name)
+        return
+    if _any_missed:
+        catch_up()
     _regions.names.append(name)
     if dispatch.TOOLS:
         dispatch.emit("on_region_push", name)
+    elif listening.pauses:  # since a moment ago
+        _regions.names.pop()
+        _miss(name)
 
 
 def pop_region() -> None:
@@ -42,14 +53,43 @@ def pop_region() -> None:
     ToolError
         If the thread is in none.
     """
-    if not _regions.names:
+    names = _regions.names
+    if not names:
         raise ToolError(
             "pop_region() without a region; call push_region(name) first in the same thread, or "
             "use `with execspace.profiling.region(name):`."
         )
-    name = _regions.names.pop()
-    if dispatch.TOOLS:
+    if _any_missed and _regions.missed:
+        if listening.pauses:
+            names.pop()
+            _regions.missed -= 1
+            return
+        catch_up()
+    name = names.pop()
+    # Paused tools know the region as well, and would take it to be open for good.
+    if dispatch.TOOLS or listening.pauses:
         dispatch.emit("on_region_pop", name)
+
+
+def _miss(name: str) -> None:
+    global _any_missed
+    _any_missed = True
+    _regions.names.append(name)
+    _regions.missed += 1
+
+
+def catch_up() -> None:
+    """Tell tools of the regions that this thread entered while they were paused, and is in."""
+    missed = _regions.missed
+    if not missed:
+        return
+    names = _regions.names[-missed:]
+    del _regions.names[-missed:]
+    _regions.missed = 0
+    for name in names:  # one after the other, for tools ask for the regions around
+        _regions.names.append(name)
+        if dispatch.TOOLS:
+            dispatch.emit("on_region_push", name)
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from typing import Any
 from ..base import config, ports
 from ..base.brief import brief
 from ..base.errors import ToolError
-from ..events import dispatch, timing
-from . import tools
+from ..events import timing
+from . import listening, tools
 
 __all__ = [
     "profile",
@@ -73,8 +73,13 @@ def _options(name: str, factory: Any, text: str) -> dict[str, Any]:
         if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     }
     found: dict[str, Any] = {}
-    for part in re.split(r":(?=[A-Za-z_]\w*=)", text):  # a path may have colons of its own
+    parts = re.split(r":(?=[A-Za-z_]\w*=)", text)  # a path may have colons of its own
+    while parts:
+        part = parts.pop(0)
         option, equals, value = part.partition("=")
+        if option == "tool" and option in known:
+            value = ":".join((value, *parts))  # the other tool has options of its own
+            parts.clear()
         if not equals and known:
             option, value = next(iter(known)), part
         if option not in known:
@@ -148,7 +153,7 @@ class Profile:
         if not self._open:
             return
         self._open = False
-        if any(t is tool for tool in self.tools.values() for t in dispatch.TIMED):
+        if any(map(listening.is_timed, self.tools.values())):
             try:
                 timing.wait_for_times()
             except Exception as error:  # a device that failed; the program was told, or is going to
@@ -156,7 +161,7 @@ class Profile:
                     f"Times of the last kernels are not known: {type(error).__name__}: {error}",
                     stacklevel=3,
                 )
-        heard = {name: t for name, t in self.tools.items() if dispatch.is_attached(t)}
+        heard = {name: t for name, t in self.tools.items() if listening.is_attached(t)}
         for tool in heard.values():
             tools.detach(tool)
         for name, tool in heard.items():

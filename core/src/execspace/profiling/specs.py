@@ -135,5 +135,43 @@ class ToolSpecs:
         """The program marks a moment."""
 
     @hookspec
+    def on_section_start(self, name: str, id: int) -> None:
+        """A section starts, in whatever thread; `id` is that of the section, the same each time."""
+
+    @hookspec
+    def on_section_stop(self, name: str, id: int) -> None:
+        """The section stops; it may have started before the tool was attached."""
+
+    @hookspec
+    def on_metadata(self, key: str, value: str | int | float | bool) -> None:
+        """A fact of the run.
+
+        A tool that has this method is told when it is attached of all that is known by then, see
+        `known_metadata`, and then of what the program declares.
+        """
+
+    @hookspec
+    def on_dual_view_sync(self, label: str, side: str, nbytes: int) -> None:
+        """A side of a DualView, "host" or "device", lacks changes and is brought up to date.
+
+        `nbytes`: of the copy that follows, 0 where both sides are one memory.
+        """
+
+    @hookspec
+    def on_dual_view_modify(self, label: str, side: str) -> None:
+        """The program notes that it has changed a side of a DualView."""
+
+    @hookspec
+    def on_pause(self) -> None:
+        """Tools hear nothing from here on, but the ends of what has begun.
+
+        A tool that is attached in a pause is told at once.
+        """
+
+    @hookspec
+    def on_resume(self) -> None:
+        """Tools hear again; what was allocated and freed meanwhile was not told."""
+
+    @hookspec
     def on_any(self, event: str, arguments: Mapping[str, Any]) -> None:
         """Any of the events above, with its name and its arguments by name."""

@@ -1,7 +1,11 @@
-"""Attaching tools: pluggy validates and registers them; events then call their methods directly."""
+"""Attaching tools: pluggy validates and registers them; events then call their methods directly.
+
+Events go to what `listening` has; a tool around another one takes that one's methods by `bound`.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any
@@ -9,9 +13,9 @@ from typing import Any
 import pluggy
 
 from ..base.errors import ToolError
-from ..base.locks import new_rlock
-from ..events import dispatch, timing
-from ..events.dispatch import Call, is_attached
+from ..events import timing
+from ..events.dispatch import Call
+from . import listening
 from .specs import GROUP, ToolSpecs
 
 EVENTS = {
@@ -19,7 +23,6 @@ EVENTS = {
     for name, spec in vars(ToolSpecs).items()
     if name.startswith("on_") and name != "on_any"
 }
-_lock = new_rlock()
 
 
 class Tool:
@@ -87,8 +90,13 @@ class _Manager(pluggy.PluginManager):
         }  # fmt: skip
 
 
-_manager = _Manager(GROUP)
-_manager.add_hookspecs(ToolSpecs)
+def _new_manager() -> _Manager:
+    made = _Manager(GROUP)
+    made.add_hookspecs(ToolSpecs)
+    return made
+
+
+_manager = _new_manager()
 
 
 def _name(tool: Any) -> str:
@@ -104,51 +112,109 @@ def attach(tool: Any) -> Any:
         If it has a method ``on_...`` that is not an event, or one with arguments that its event
         does not have; or if it is attached already.
     """
-    with _lock:
-        if is_attached(tool):
+    with listening.lock:
+        if listening.is_attached(tool):
             raise ToolError(f"Profiling tool {_name(tool)!r} is attached already.")
-        registered = _Registered(tool)
-        try:
-            _manager.register(registered, name=f"{_name(tool)} {id(tool)}")
-        except (pluggy.PluginValidationError, ToolError) as error:
-            if _manager.is_registered(registered):
-                _manager.unregister(registered)
-            if isinstance(error, ToolError):
-                raise
-            wrong = str(error).strip().splitlines()
-            raise ToolError(
-                f"Profiling tool {_name(tool)!r} has a method with arguments that its event does "
-                f"not have: {' '.join(wrong)}. Events and arguments: "
-                f"help(execspace.profiling.ToolSpecs)."
-            ) from error
-        _publish((*dispatch.attached(), tool))
+        _register(_manager, tool)
+        _publish((*listening.attached(), tool))
+    _tell_alone(tool, "on_metadata", _known)
+    if listening.pauses:  # and it is going to hear of the end of that
+        _tell_alone(tool, "on_pause", lambda: [()])
     return tool
 
 
 def detach(tool: Any) -> None:
     """Stop sending events to `tool`; no error if it was dropped before."""
-    with _lock:
-        if is_attached(tool):
+    with listening.lock:
+        if listening.is_attached(tool):
             _manager.unregister(name=f"{_name(tool)} {id(tool)}")
-            _publish(tuple(t for t in dispatch.attached() if t is not tool))
+            _publish(tuple(t for t in listening.attached() if t is not tool))
+
+
+def bound(tool: Any) -> dict[str, tuple[Call, ...]]:
+    """What to call for each event that a tool wants; checked as by `attach`.
+
+    Raises
+    ------
+    ToolError
+        If it has a method ``on_...`` that is not an event, or one with arguments that its event
+        does not have.
+    """
+    manager = _new_manager()
+    _register(manager, tool)
+    found = {event: tuple(_calls(manager, event)) for event in EVENTS}
+    return {event: calls for event, calls in found.items() if calls}
+
+
+def _register(manager: _Manager, tool: Any) -> None:
+    registered = _Registered(tool)
+    try:
+        manager.register(registered, name=f"{_name(tool)} {id(tool)}")
+    except (pluggy.PluginValidationError, ToolError) as error:
+        if manager.is_registered(registered):
+            manager.unregister(registered)
+        if isinstance(error, ToolError):
+            raise
+        wrong = str(error).strip().splitlines()
+        raise ToolError(
+            f"Profiling tool {_name(tool)!r} has a method with arguments that its event does "
+            f"not have: {' '.join(wrong)}. Events and arguments: "
+            f"help(execspace.profiling.ToolSpecs)."
+        ) from error
+
+
+def _calls(manager: _Manager, event: str) -> Iterable[Call]:
+    """Methods for an event, of all tools of a manager: those for it, then those for any."""
+    names = EVENTS[event]
+    for impl in getattr(manager.hook, event).get_hookimpls():
+        wanted = tuple(map(names.index, impl.argnames))
+        plain = impl.argnames == names
+        yield _tool_of(impl), impl.function, None if plain else wanted
+    for impl in manager.hook.on_any.get_hookimpls():
+        yield _tool_of(impl), _any(event, names, impl), None
 
 
 def _publish(tools: tuple[Any, ...]) -> None:
     """Bind the methods of all tools anew; events then need neither pluggy nor a lock."""
-    found: dict[str, tuple[Call, ...]] = {}
-    for event, names in EVENTS.items():
-        calls = []
-        for impl in getattr(_manager.hook, event).get_hookimpls():
-            wanted = tuple(map(names.index, impl.argnames))
-            plain = impl.argnames == names
-            calls.append((_tool_of(impl), impl.function, None if plain else wanted))
-        for impl in _manager.hook.on_any.get_hookimpls():
-            calls.append((_tool_of(impl), _any(event, names, impl), None))
-        found[event] = tuple(sorted(calls, key=lambda c: _position(tools, c[0])))
+    found = {
+        event: tuple(sorted(_calls(_manager, event), key=lambda c: _position(tools, c[0])))
+        for event in EVENTS
+    }
     timed = tuple(t for t in tools if getattr(t, "device_times", False))
     if not timed:
         timing.forget()
-    dispatch.publish(tools, timed, found, detach)
+    listening.publish(tools, timed, found, detach)
+
+
+def _known() -> Iterable[tuple[str, object]]:
+    from .facts import known_metadata
+
+    return known_metadata().items()
+
+
+def _tell_alone(tool: Any, event: str, facts: Callable[[], Iterable[tuple[object, ...]]]) -> None:
+    """Tell a tool that has just come what was told to others before; one that raises is dropped.
+
+    `on_any` alone is for what happens from then on.
+    """
+    target = tool
+    while (within := getattr(target, "passes_on_to", None)) is not None:
+        target = within
+    method = getattr(target, event, None)
+    if method is None:
+        return
+    wanted = tuple(signature(method).parameters)
+    try:
+        for values in facts():
+            told = dict(zip(EVENTS[event], values, strict=True))
+            method(**{name: told[name] for name in wanted})
+    except Exception as error:  # a tool must never break the program that it watches
+        detach(tool)
+        warnings.warn(
+            f"Profiling tool {_name(tool)!r} raised in {event} and was detached: "
+            f"{type(error).__name__}: {error}",
+            stacklevel=3,
+        )
 
 
 def _tool_of(impl: pluggy.HookImpl) -> Any:
