@@ -16,6 +16,7 @@ from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError, ViewError, ViewIndexError
 from ..contract.memory import MemorySpace
 from ..contract.space import ExecutionSpace
+from ..host.space import HostExecutionSpace
 from ..kernels.language import function
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
@@ -214,14 +215,20 @@ def function_of(f: Any, what: str, role: str, of: str) -> Any:
 # -- the first and the last one -------------------------------------------------------------------
 
 # The first blocks are short, so that what is at the front is found soon; they grow, so that the
-# launches cost little against reading all of a long View.
+# launches cost little against reading all of a long View. A device reads more in the time that
+# a launch and the way of its result take.
 _BLOCK = 1 << 17
+_BLOCK_OF_DEVICE = 1 << 25
 _GROWTH = 8
+
+
+def _first_block(where: ExecutionSpace) -> int:
+    return _BLOCK if isinstance(where, HostExecutionSpace) else _BLOCK_OF_DEVICE
 
 
 def first_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> int:
     """The first index below `n` for which a kernel returns (true, index), or `n`. Blocks."""
-    begin, width = 0, _BLOCK
+    begin, width = 0, _first_block(where)
     while begin < n:
         end = min(begin + width, n)
         policy = RangePolicy(begin, end, space=where)
@@ -234,7 +241,7 @@ def first_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: An
 
 def last_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> int:
     """The last index below `n` for which a kernel returns (true, index), or -1. Blocks."""
-    end, width = n, _BLOCK
+    end, width = n, _first_block(where)
     while end > 0:
         begin = max(end - width, 0)
         policy = RangePolicy(begin, end, space=where)
@@ -247,7 +254,7 @@ def last_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any
 
 def some_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> bool:
     """Whether a kernel returns something true for an index below `n`. Blocks."""
-    begin, width = 0, _BLOCK
+    begin, width = 0, _first_block(where)
     while begin < n:
         end = min(begin + width, n)
         policy = RangePolicy(begin, end, space=where)

@@ -104,7 +104,7 @@ class HashTable(ReadOnly):
             return own, atomic_compare_exchange(self._words, own, EMPTY, 1) != EMPTY
         slot = int64(hash_of(word, self._is_wide) & self._as_word(self._mask))
         for _ in range(self._limit):
-            seen = atomic_load(self._words, slot)
+            seen = self._words[slot]  # if it is empty no longer, the exchange says so
             if seen == EMPTY:
                 seen = atomic_compare_exchange(self._words, slot, EMPTY, word)
                 if seen == EMPTY:

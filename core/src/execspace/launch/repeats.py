@@ -119,6 +119,7 @@ class _Test:
         self.plan = plan
         self.labelled = labelled
         self.bound: set[str] = set()  # parameters to which constants among the arguments are bound
+        self.functions: dict[str, str] = {}  # those to which functions are, and what names these
         self.arrays: tuple[type | None, ...] = ()  # classes of arguments that are arrays
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
@@ -221,6 +222,9 @@ class _Test:
     def _constant_argument(self, name: str, parameter: str, value: Any) -> bool:
         """A constant among the arguments; False if it is not simple."""
         self.bound.add(parameter)
+        if type(value) is FunctionType or type(value) is Kernel:
+            self.functions[parameter] = name  # what they capture is compared, too
+            return True
         return self._constant(name, value)
 
     def _constant(self, name: str, value: Any) -> bool:
@@ -274,7 +278,8 @@ class _Test:
         than the key's, is not known again.
         """
         found = self._names(scope, names, ())
-        return found is not None and found == tags
+        used = {path[0] for path in names.paths}
+        return found is not None and found == tags and used.issuperset(self.functions)
 
     def _names(
         self, scope: Scope, names: KernelNames | HelperNames, seen: tuple[CodeType, ...]
@@ -312,6 +317,9 @@ class _Test:
     def _captured(self, scope: Scope, path: tuple[str, ...], seen: tuple[CodeType, ...]) -> object:
         """Tag of a captured name, _UNKNOWN if it is not simple."""
         fn, root = scope.fn, path[0]
+        if fn is self.fn and root in self.functions:
+            value = lookup(scope, path)
+            return self._function(self.functions[root], value, seen) if len(path) == 1 else _UNKNOWN
         if fn is self.fn and root in self.bound:
             return constant_tag(lookup(scope, path))
         if root in scope.bound:
