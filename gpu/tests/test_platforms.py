@@ -297,7 +297,7 @@ def test_kernels_go_through_the_compiler_of_the_platform(other, driver, tmp_path
     assert cache.read(stored) == source.encode()
     plan.launch((0, 8), (view_in(other.memory),))
     (call,) = driver
-    assert call == (len("es_for"), 1, 1, 1, 128, 1, 1, 0, 0)
+    assert call == (len("es_for"), 1, 1, 1, 512, 1, 1, 0, 0)
     # Another instance shares what is loaded, and another process what is stored.
     other.instance().compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
     OtherSpace(0).compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
@@ -315,7 +315,7 @@ def test_what_it_refuses_names_it_and_its_options(other):
 
 
 def test_a_platform_may_tell_other_figures(other, monkeypatch):
-    plan = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
+    plan = other.compile(es.Kernel(in_a_loop), spec_of(policy_spec("range", 1)))
     usual = {"threads": 0, "shared": 10, "constant": 20, "local": 30, "registers": 40}
     # Six blocks of 128 threads on a unit that keeps 1024.
     assert plan.resource_usage == {"es_for": {**usual, "occupancy": 75}}
@@ -323,6 +323,34 @@ def test_a_platform_may_tell_other_figures(other, monkeypatch):
         OtherSpace, "resource_usage", lambda self, program, group: {"f": {"block": group}}
     )
     assert plan.resource_usage == {"f": {"block": 128}}
+
+
+def in_place(i, x):
+    x[i] += 1.0
+
+
+def of_neighbours(i, x):
+    x[i] = x[i - 1] + x[i] + x[i + 1]
+
+
+def in_a_loop(i, x):
+    while x[i] > 1.0:
+        x[i] *= 0.5
+
+
+def much(i, x):
+    x[i] = i % 7 + i % 11 + i % 13 + i % 17 + i % 19 + i % 23
+
+
+@pytest.mark.parametrize(
+    ("kernel", "threads"),
+    [(fill, 512), (in_place, 256), (of_neighbours, 256), (in_a_loop, 128), (much, 128)],
+)
+def test_blocks_of_kernels_that_move_little_are_larger(other, driver, kernel, threads):
+    """A device starts so many blocks in a time, each of which has to move enough."""
+    plan = other.compile(es.Kernel(kernel), spec_of(policy_spec("range", 1)))
+    plan.launch((1, 7), (view_in(other.memory),))
+    assert driver[-1][4] == threads
 
 
 def test_a_plan_tells_of_its_variables_and_where_its_code_came_from(other):

@@ -1,0 +1,1 @@
+"""The library beside C++'s: hash tables and std algorithms."""
