@@ -25,7 +25,7 @@ COVERED = re.compile(
     r"test_a_hundred_million\[(openmp|opencl)\]"
     r"|test_programs_of_a_page_run_on_a_device\[opencl-.*\]"
     r"|test_programs_of_a_page_run\[docs/(algorithms|atomics|containers|launching|mdrange)\.md\]"
-    r"|test_programs_of_a_page_run\[docs/(random|special|std-algorithms|teams|views)\.md\]"
+    r"|test_programs_of_a_page_run\[docs/(kokkos|random|special|std-algorithms|teams|views)\.md\]"
     r"|test_results_are_of_their_type.*\[openmp-(int8|int64|uint8|uint16|uint32)\]"
     r"|test_conversions_to_16_bits.*\[openmp-(int64|uint16)\]"
     r"|test_the_least_of_three.*\[openmp-(int8|int64|uint8|uint16|uint32)\]"

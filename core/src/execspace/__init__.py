@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from .launch.parallel_reduce import *
     from .launch.team_member import *
     from .launch.transfers import *
+    from .plugins.initialization import *
     from .plugins.partitioning import *
     from .plugins.placement import *
     from .plugins.pools import *
@@ -185,6 +186,7 @@ _NAMES = {
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
     "launch.transfers": "In InOut Out",
+    "plugins.initialization": "InitializationSettings initialize print_configuration",
     "plugins.partitioning": "partition_space",
     "plugins.placement": "space_for",
     "plugins.pools": "pools trim_pools",
