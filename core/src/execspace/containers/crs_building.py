@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.errors import ViewError
+from ..base.flags import flag
 from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_add, atomic_fetch_add
@@ -138,6 +140,7 @@ def transpose_crs(
     >>> es.transpose_crs(graph).to_lists()
     [[2], [0], [0, 1]]
     """
+    flag(sort, "sort", "transpose_crs", ViewError)
     counts = get_crs_transpose_counts(crs, num_columns)
     row_map, total = _summed(counts, crs.space)
     entries = View(total, crs.entries.dtype, label="entries", space=crs.space)

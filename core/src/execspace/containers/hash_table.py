@@ -48,6 +48,9 @@ class InsertResult(NamedTuple):
 class HashTable(ReadOnly):
     """The part of `UnorderedMap` that kernels see: its fields, and the methods that they call."""
 
+    _fixed = frozenset(("key_dtype", "space", "value_dtype"))
+    _instead = "rehash gives it another capacity; else make a new UnorderedMap"
+
     _words: View
     slot_values: View | None
     _failed: View

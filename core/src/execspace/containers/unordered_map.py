@@ -111,9 +111,6 @@ class UnorderedMap(HashTable):
     [(-1, 1), (3, 2), (7, 3)]
     """
 
-    _fixed = frozenset(("key_dtype", "space", "value_dtype"))
-    _instead = "rehash gives it another capacity; else make a new UnorderedMap"
-
     def __init__(
         self,
         capacity: int,

@@ -369,9 +369,3 @@ def test_scratch_memory_is_sorted(space, shape):
     wanted = np.sort(x)[::-1]
     staged.parallel_for(league(space, 1, shape), sorted_in_scratch, x)
     np.testing.assert_array_equal(x, wanted)
-
-
-def test_the_team_has_all_algorithms():
-    others = {"team", "argsort", "histogram", "fill_random", "lower_bound", "upper_bound",
-              "searchsorted"}  # fmt: skip
-    assert set(T.__all__) == set(A.__all__) - others
