@@ -20,7 +20,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..frontend import hir
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
-from ..ir.types import PY_INT, PromotionError, Scalar, Type
+from ..ir.types import BOOL, INDEX, PY_INT, PromotionError, Scalar, Type
 from .module import ModuleTyper
 from .value_queries import indexable
 from .value_types import describe
@@ -394,7 +394,7 @@ class Context:
         if isinstance(value, TupleValue):
             return value.of(tuple(self.keep(item) for item in value.items))
         if isinstance(value, Chosen):
-            return Chosen(self.keep(value.which), tuple(map(self.keep, value.options)))
+            return self._kept_choice(value)
         if isinstance(value, ViewRef):
             dims = tuple(map(self._kept_dimension, value.dims))
             return replace(value, dims=dims, byte=self.keep(value.byte))
@@ -405,6 +405,37 @@ class Context:
         name = self.temporary(value.type)
         self.out.append(ir.Assign(name, value, value.loc))
         return ir.Var(name, value.type, value.loc)
+
+    def _kept_choice(self, value: Chosen) -> Chosen:
+        """A choice whose numbers are copied where they are chosen: others may have no value."""
+        which, options, bodies = self.keep(value.which), [], []
+        for option in value.options:
+            with self.collecting() as emitted:
+                options.append(self.keep(option))
+            bodies.append(emitted)
+        self.set_to_zero(bodies, value.which.loc)
+        self.branches(which, bodies, value.which.loc)
+        return Chosen(which, tuple(options))
+
+    def set_to_zero(self, bodies: Sequence[Sequence[ir.Stmt]], loc: Loc) -> None:
+        """Give all that branches set a value, for it may be copied where they have not run."""
+        for s in ir.walk_statements(tuple(s for body in bodies for s in body)):
+            if isinstance(s, ir.Assign):
+                type = self.types[s.name]
+                assert isinstance(type, Scalar)
+                zero = self.coerce(ir.Const(0, PY_INT, loc), type)
+                self.out.append(ir.Assign(s.name, zero, loc))
+
+    def branches(self, which: ir.Expr | None, bodies: Sequence[list[ir.Stmt]], loc: Loc) -> None:
+        """Emit a branch for each number that `which` may be; None: there is one body."""
+        if not any(bodies):
+            return
+        rest = bodies[-1]
+        for n in reversed(range(len(bodies) - 1)):
+            assert which is not None
+            test = ir.Op("eq", (which, ir.Const(n, INDEX, loc)), BOOL, loc)
+            rest = [ir.If(test, tuple(bodies[n]), tuple(rest), loc)]
+        self.out += rest
 
     def _kept_dimension(self, d: Fixed | Span) -> Fixed | Span:
         if isinstance(d, Fixed):

@@ -117,7 +117,10 @@ def _integer(call: Call, count: int) -> list[Any]:
 
 def _unsigned(cx: Context, x: Any) -> Any:
     """The bits of an integer as an unsigned one."""
-    return cx.keep(cx.coerce(x, Scalar(f"uint{x.type.bits}")))
+    to = Scalar(f"uint{x.type.bits}")
+    if isinstance(x, ir.Const):
+        return ir.Const(int(x.value) % (1 << x.type.bits), to, x.loc)
+    return cx.keep(cx.coerce(x, to))
 
 
 def _whole(cx: Context, count: Any) -> Value:
@@ -206,8 +209,8 @@ def _rotate(cx: Context, call: Call) -> Value:
     u, loc = _unsigned(cx, x), call.loc
     most = _number(_size(u) - 1, u)
     if isinstance(by, ir.Const):
-        by = ir.Const(int(by.value) % _size(u), by.type, loc)
-    given = cx.coerce(by, u.type)
+        by = ir.Const(int(by.value) % _size(u), u.type, loc)
+    given = by if by.type == u.type else ir.Op("cast", (by,), u.type, loc)
     n = cx.keep(ir.Op("bitand", (given, most), u.type, loc))
     zero = _number(0, u)
     back = ir.Op("bitand", (ir.Op("sub", (zero, n), u.type, loc), most), u.type, loc)

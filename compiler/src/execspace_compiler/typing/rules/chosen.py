@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import ir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import BOOL, INDEX, PY_INT, PromotionError, Scalar, Vector, promote
+from ...ir.types import BOOL, INDEX, PromotionError, Scalar, Vector, promote
 from ..context import CALLED, Call, Context
 from ..value_queries import is_view, scalar
 from ..value_types import describe
@@ -79,16 +79,6 @@ def _is(which: ir.Expr, n: int, loc: Loc) -> ir.Expr:
     return ir.Op("eq", (which, ir.Const(n, INDEX, loc)), BOOL, loc)
 
 
-def _branches(cx: Context, which: ir.Expr, bodies: Sequence[list[ir.Stmt]], loc: Loc) -> None:
-    """Emit a branch for each number."""
-    if not any(bodies):
-        return
-    rest = bodies[-1]
-    for n in reversed(range(len(bodies) - 1)):
-        rest = [ir.If(_is(which, n, loc), tuple(bodies[n]), tuple(rest), loc)]
-    cx.out += rest
-
-
 def for_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], loc: Loc) -> None:
     """Do something with the value that is chosen."""
     bodies = []
@@ -96,7 +86,7 @@ def for_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], l
         with cx.collecting() as emitted:
             action(option)
         bodies.append(emitted)
-    _branches(cx, chosen.which, bodies, loc)
+    cx.branches(chosen.which, bodies, loc)
 
 
 def of_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], loc: Loc) -> Any:
@@ -114,21 +104,16 @@ def of_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], lo
         return _joined(cx, chosen.which, bodies, found, loc)
     if all(isinstance(v, TupleValue) and v.own is first.own for v in found):
         if len({len(v.items) for v in found}) == 1:
-            _branches(cx, chosen.which, bodies, loc)
+            cx.branches(chosen.which, bodies, loc)
             rows = zip(*(v.items for v in found), strict=True)
             again = [Chosen(chosen.which, row) for row in rows]
             items = tuple(of_each_option(cx, c, lambda v: v, loc) for c in again)
             return first.of(items)
     if all(isinstance(v, Obj) and v == first for v in found):
-        _branches(cx, chosen.which, bodies, loc)
+        cx.branches(chosen.which, bodies, loc)
         return first
-    for s in ir.walk_statements(tuple(s for body in bodies for s in body)):
-        if isinstance(s, ir.Assign):  # may be copied where its branch has not run
-            kind = cx.types[s.name]
-            assert isinstance(kind, Scalar)
-            zero = cx.coerce(ir.Const(0, PY_INT, loc), kind)
-            cx.out.append(ir.Assign(s.name, zero, loc))
-    _branches(cx, chosen.which, bodies, loc)
+    cx.set_to_zero(bodies, loc)
+    cx.branches(chosen.which, bodies, loc)
     if any(_is_number(v) or (isinstance(v, Obj) and not can_be_chosen(v)) for v in found):
         pairs = ((v, w) for v in found for w in found)
         a, b = next((v, w) for v, w in pairs if _is_number(v) != _is_number(w) or v != w)
@@ -167,7 +152,7 @@ def _joined(
         [*body, ir.Assign(name, cx.coerce(e, type), loc)]
         for body, e in zip(bodies, found, strict=True)
     ]
-    _branches(cx, which, full, loc)
+    cx.branches(which, full, loc)
     return ir.Var(name, type, loc)
 
 

@@ -6,7 +6,6 @@ from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, type_fault
 from ...ir.types import (
-    BOOL,
     INDEX,
     PromotionError,
     Record,
@@ -25,6 +24,7 @@ from ..value_types import (
     FunctionTy,
     ObjTy,
     RefTy,
+    StructTy,
     describe,
     part_name,
     parts,
@@ -71,9 +71,9 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
         widen(cx, name, value.type, loc)
         cx.out.append(ir.Assign(name, cx.coerce(value, scalar_type(cx, name)), loc))
         return
-    widen(cx, name, type_of(value, loc), loc)
+    widen(cx, name, _of_variable(type_of(value, loc)), loc)
     _check_alias(cx, name, value, loc)
-    if isinstance(cx.types[name], ChoiceTy):
+    if isinstance(cx.types[name], ChoiceTy) or isinstance(value, Chosen):
         _bind_choice(cx, name, value, loc)
         return
     if isinstance(value, TupleValue | StructValue | ViewRef | FunctionValue):
@@ -87,27 +87,35 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
 
 
 def _bind_choice(cx: Context, name: str, value: Value, loc: Loc) -> None:
-    """Assign to a variable that stands for one of several Views or functions."""
+    """Assign one of several values, or to a variable that stands for one of several."""
     type = cx.types[name]
-    assert isinstance(type, ChoiceTy)
-    value = cx.keep(value)
     given = value.options if isinstance(value, Chosen) else (value,)
-    numbers: list[ir.Expr] = []
+    bodies = []
     for one in given:
-        n = _option(type.options, type_of(one, loc))
-        numbers.append(ir.Const(n, INDEX, loc))
-        for part, e in parts(one, part_name(name, n)):
-            if isinstance(e.type, Scalar):
-                widen(cx, part, e.type, loc)
-                cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
-    found = numbers[-1]
-    if isinstance(value, Chosen):
-        for n, number in reversed(list(enumerate(numbers[:-1]))):
-            test = ir.Op("eq", (value.which, ir.Const(n, INDEX, loc)), BOOL, loc)
-            found = ir.Select(test, number, found, INDEX, loc)
-    which = part_name(name, "which")
-    widen(cx, which, INDEX, loc)
-    cx.out.append(ir.Assign(which, found, loc))
+        own = type_of(one, loc)
+        n = _option(type.options, own) if isinstance(type, ChoiceTy) else None
+        with cx.collecting() as body:
+            held = [
+                (p, cx.keep(e)) for p, e in parts(one, name if n is None else part_name(name, n))
+            ]
+            if n is not None:
+                held.append((part_name(name, "which"), ir.Const(n, INDEX, loc)))
+            for part, e in held:
+                if isinstance(e.type, Scalar):
+                    widen(cx, part, e.type, loc)
+                    cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
+        bodies.append(body)
+    cx.branches(value.which if isinstance(value, Chosen) else None, bodies, loc)
+
+
+def _of_variable(type: Type) -> Type:
+    """Type of a variable that gets a value: options that differ in numbers only are one."""
+    if not isinstance(type, ChoiceTy):
+        return type
+    merged = _choice(ChoiceTy(type.options[:1]), type)
+    if merged is None:
+        return type
+    return merged.options[0] if len(merged.options) == 1 else merged
 
 
 def _option(options: tuple[Type, ...], type: Type) -> int:
@@ -141,13 +149,15 @@ def _choice(a: Type, b: Type) -> ChoiceTy | None:
 
 
 def _rank(type: Type) -> int | None:
-    """Rank of a View or part of one, -1 of functions; None for what is not chosen."""
+    """Rank of a View or part of one, -1 of functions, -2 of objects; None of all else."""
     match type:
         case AliasTy():
             assert isinstance(type.base.type, ViewTy)
             return type.base.type.rank if type.base.type.shape is None else None
         case RefTy() if type.field is None:
             return sum(s is not None for s in type.steps)
+        case StructTy():
+            return -2
         case FunctionTy():
             return -1
         case ObjTy():

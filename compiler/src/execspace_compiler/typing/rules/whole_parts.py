@@ -15,7 +15,8 @@ from ...ir.types import BOOL, INDEX, ViewTy
 from ..context import Context
 from ..value_queries import extents, is_view, scalar, whole
 from ..value_types import describe
-from ..values import Place, Span, TupleValue, Value, ViewRef
+from ..values import Chosen, Place, Span, TupleValue, Value, ViewRef
+from .chosen import for_each_option
 from .failing import bounded
 from .memory import read
 from .slices import add
@@ -28,7 +29,10 @@ _Put = Callable[[Place | ViewRef, Value], None]
 def assign_part(cx: Context, part: ViewRef, value: Value, loc: Loc, at: Loc, put: _Put) -> None:
     """Assign to all elements of a part of a View; `at` locates the value."""
     part = cx.keep(part)
-    if isinstance(value, TupleValue) and value.own is None:
+    if isinstance(value, Chosen):
+        each: Callable[[Value], None] = lambda v: assign_part(cx, part, v, loc, at, put)  # noqa: E731
+        for_each_option(cx, value, each, loc)
+    elif isinstance(value, TupleValue) and value.own is None:
         _assign_tuple(cx, part, value, loc, at, put)
     elif is_view(value) and not (isinstance(value, ViewRef) and value.field is not None):
         _copy(cx, part, value, loc, at, put)

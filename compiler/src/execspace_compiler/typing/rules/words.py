@@ -179,7 +179,9 @@ def _computed(cx: Context, word: Word, path: str, numbers: list[Any], loc: Loc) 
         raise type_fault(
             loc,
             f"{path} takes {' and '.join(known)} in a kernel, got {kind}",
-            "take its .real or abs()" if kind.kind == "c" else "convert it: es.int64(x)",
+            "take its .real or abs()"
+            if kind.kind == "c"
+            else f"convert it: es.{'float32' if kind.kind == 'f' else 'int64'}(x)",
         )
     # Their functions look at bits, which Python's numbers have none of.
     given = kind.strong if kind.name in word.functions else kind

@@ -116,6 +116,17 @@ def test_of_an_index(space):
     assert staged.fetch(out).tolist() == right
 
 
+def test_constants_and_arguments_below_zero(space):
+    def kernel(i, x, n, out):
+        x[i] = es.rotl(x[i], n)
+        out[i] = es.popcount(-1) + es.countl_one(-1) + es.bit_width(-4)
+
+    x = staged.view_on(space, np.array([1, 2], np.uint8))
+    out = staged.view_on(space, np.zeros(2, np.int64))
+    es.parallel_for(es.RangePolicy(2, space=space), kernel, x, -1, out)
+    assert staged.fetch(x).tolist() == [128, 1] and staged.fetch(out).tolist() == [192, 192]
+
+
 def casts(i, x, out, back):
     out[i] = es.bit_cast(x[i], out.dtype)
     back[i] = es.bit_cast(out[i], x.dtype)

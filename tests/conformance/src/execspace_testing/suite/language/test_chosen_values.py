@@ -123,9 +123,45 @@ def read_before(i, x, y):
     v[i] += side_effect(v, i)
 
 
+def rows_of_one_view(i, x, y):
+    a = x[0:3] if i % 2 else x[3:6]
+    y[i] = a[i % 3]
+
+
+def part_or_whole(i, x, y):
+    t = x[: i + 2] if i % 2 else y[:]
+    t[i % 2] += 1
+    s = (y[i:], y[1:2])[i % 2]
+    s[0] += 2
+
+
+def bisection(i, x, y):
+    t = y
+    n = 0
+    while len(t) > 2 and n < 3:
+        t = t[: len(t) // 2] if (i + n) % 2 else t[len(t) // 2 :]
+        n += 1
+    t[0] += 9
+
+
+def exchanged_kinds(i, x, y):
+    a, b = x[0:3], y[:3]
+    if i % 2:
+        a, b = b, a
+    a[0] += 7
+    b[1] -= 1
+
+
+def updated_by_a_part(i, x, y):
+    if i < 2:
+        t = x[3:] if i else y[3:]
+        x[:3] += t[:]
+
+
 KERNELS = [
     conditional, on_paths, by_index, parts, numbers, buffers, exchanged_parts, functions, passed,
-    rows, in_a_loop, nested, read_before,
+    rows, in_a_loop, nested, read_before, rows_of_one_view, part_or_whole, bisection,
+    exchanged_kinds, updated_by_a_part,
 ]  # fmt: skip
 
 
@@ -215,6 +251,26 @@ def test_objects_with_methods(space):
     shapes = (Circle(1.0), bar, Circle(2.0))
     es.parallel_for(es.RangePolicy(6, space=space), kernel, shapes, out)
     assert staged.fetch(out).tolist() == [3, 10, 12] * 2
+
+
+def test_objects_in_variables(space):
+    """Of one class, of several, by an index, a condition, and on several paths."""
+    a, b, bar = Circle(1.0), Circle(2.0), Bar(2.0, staged.view_on(space, np.full(1, 5.0)))
+
+    def kernel(i, a, b, bar, out):
+        s = (a, b, bar)[i % 3]
+        t = a if i % 2 else b
+        if i == 0:
+            u = a
+        elif i == 1:
+            u = bar
+        else:
+            u = b
+        out[i] = s.area() + 100 * t.radius + 1000 * u.area()
+
+    out = staged.view_on(space, np.zeros(4))
+    es.parallel_for(es.RangePolicy(4, space=space), kernel, a, b, bar, out)
+    assert staged.fetch(out).tolist() == [3203, 10112, 12210, 12103]
 
 
 def test_in_teams(space):
