@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -249,6 +249,14 @@ class OffsetView(ReadOnly):
     def label(self) -> str:
         """Name in messages and profiles."""
         return self.view.label
+
+    def __len__(self) -> int:
+        """Extent of the first dimension."""
+        return self.view.extent(0)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements, or rows, that the host can read, from the first index on."""
+        return iter(self.view)
 
     def __getitem__(self, index: Any) -> Any:
         """An element that the host can read, or a part of it.

@@ -96,7 +96,8 @@ psi = digamma
 def beta(a: Any, b: Any) -> Any:
     """Beta function gamma(a) gamma(b) / gamma(a + b).
 
-    Takes real numbers. ``scipy.special.beta``.
+    Takes positive numbers; of others it is the quotient of gamma functions where these have
+    values, and NaN where one of them has none. ``scipy.special.beta``.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def beta(a: Any, b: Any) -> Any:
 def betaln(a: Any, b: Any) -> Any:
     """Logarithm of the magnitude of `beta`.
 
-    Takes real numbers. ``scipy.special.betaln``.
+    Takes positive numbers, as `beta`. ``scipy.special.betaln``.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def _beta_small(a: Any, b: Any) -> Any:
 @function
 def betaln(x: Any, y: Any) -> Any:
     """Logarithm of the magnitude of beta."""
-    a, b = min(x, y), max(x, y)
+    a, b = np.minimum(x, y), np.maximum(x, y)  # NaN if either is
     if a > 0.0 and b >= 10.0:
         value = _betaln_large(a, b)
     else:
@@ -185,7 +185,7 @@ def betaln(x: Any, y: Any) -> Any:
 @function
 def beta(x: Any, y: Any) -> Any:
     """gamma(x) gamma(y) / gamma(x + y)."""
-    a, b = min(x, y), max(x, y)
+    a, b = np.minimum(x, y), np.maximum(x, y)  # NaN if either is
     if a > 0.0 and b >= 10.0:
         value = _beta_large(a, b)
     else:

@@ -203,6 +203,11 @@ def test_what_is_refused(space):
         a.begins = (0, 0)
 
 
+def test_the_host_goes_through_it():
+    a = es.OffsetView.of(np.arange(5, 8), 5)
+    assert list(a) == [5, 6, 7] and len(a) == 3 and 6 in a
+
+
 def test_kernels_give_an_index_for_each_dimension(space):
     a = es.OffsetView((-1, 10), (2, 14), space=space)
     with pytest.raises(es.KernelTypeError, match="cannot unpack index"):
