@@ -129,10 +129,11 @@ def rows_of_one_view(i, x, y):
 
 
 def part_or_whole(i, x, y):
-    t = x[: i + 2] if i % 2 else y[:]
-    t[i % 2] += 1
-    s = (y[i:], y[1:2])[i % 2]
-    s[0] += 2
+    if i < 2:
+        t = x[: i + 2] if i % 2 else y[:]
+        t[i % 2] += 1
+        s = (y[i:], y[1:2])[i % 2]
+        s[0] += 2
 
 
 def bisection(i, x, y):
@@ -141,20 +142,22 @@ def bisection(i, x, y):
     while len(t) > 2 and n < 3:
         t = t[: len(t) // 2] if (i + n) % 2 else t[len(t) // 2 :]
         n += 1
-    t[0] += 9
+    if i < 2:
+        t[0] += 9
 
 
 def exchanged_kinds(i, x, y):
     a, b = x[0:3], y[:3]
     if i % 2:
         a, b = b, a
-    a[0] += 7
-    b[1] -= 1
+    if i < 2:
+        a[0] += 7
+        b[1] -= 1
 
 
 def updated_by_a_part(i, x, y):
-    if i < 2:
-        t = x[3:] if i else y[3:]
+    if i == 0:
+        t = x[3:] if i % 2 else y[3:]
         x[:3] += t[:]
 
 
