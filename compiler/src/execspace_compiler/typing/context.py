@@ -21,6 +21,7 @@ from .. import ir
 from ..frontend import hir
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
 from ..ir.types import BOOL, INDEX, PY_INT, PromotionError, Scalar, Type
+from .constants import converted
 from .module import ModuleTyper
 from .value_queries import indexable
 from .value_types import describe
@@ -408,14 +409,22 @@ class Context:
 
     def _kept_choice(self, value: Chosen) -> Chosen:
         """A choice whose numbers are copied where they are chosen: others may have no value."""
-        which, options, bodies = self.keep(value.which), [], []
-        for option in value.options:
-            with self.collecting() as emitted:
-                options.append(self.keep(option))
-            bodies.append(emitted)
+        which = self.keep(value.which)
+        bodies, options = self.of_each(value.options, self.keep)
         self.set_to_zero(bodies, value.which.loc)
         self.branches(which, bodies, value.which.loc)
         return Chosen(which, tuple(options))
+
+    def of_each(
+        self, options: Sequence[Any], action: Callable[[Any], Any]
+    ) -> tuple[list[list[ir.Stmt]], list[Any]]:
+        """What an action gives of each option, behind the statements that it emits for it."""
+        bodies, found = [], []
+        for option in options:
+            with self.collecting() as emitted:
+                found.append(action(option))
+            bodies.append(emitted)
+        return bodies, found
 
     def set_to_zero(self, bodies: Sequence[Sequence[ir.Stmt]], loc: Loc) -> None:
         """Give all that branches set a value, for it may be copied where they have not run."""
@@ -426,13 +435,12 @@ class Context:
                 zero = self.coerce(ir.Const(0, PY_INT, loc), type)
                 self.out.append(ir.Assign(s.name, zero, loc))
 
-    def branches(self, which: ir.Expr | None, bodies: Sequence[list[ir.Stmt]], loc: Loc) -> None:
-        """Emit a branch for each number that `which` may be; None: there is one body."""
+    def branches(self, which: ir.Expr, bodies: Sequence[list[ir.Stmt]], loc: Loc) -> None:
+        """Emit a branch for each number that `which` may be."""
         if not any(bodies):
             return
         rest = bodies[-1]
         for n in reversed(range(len(bodies) - 1)):
-            assert which is not None
             test = ir.Op("eq", (which, ir.Const(n, INDEX, loc)), BOOL, loc)
             rest = [ir.If(test, tuple(bodies[n]), tuple(rest), loc)]
         self.out += rest
@@ -470,7 +478,7 @@ class Context:
                 return ir.Const(e.value, type, e.loc)
             return e
         if isinstance(e, ir.Const):
-            return ir.Const(_converted(e, type), type, e.loc)
+            return ir.Const(converted(e, type), type, e.loc)
         if isinstance(e, ir.Var) and e.type == PY_INT and type.is_integer:
             self._narrowed(e.name, type)
         return ir.Op("cast", (e,), type.strong, e.loc)
@@ -488,23 +496,3 @@ _STATE = (
     "out", "types", "decided", "tested", "unknown", "conflicts", "unreadable", "fails",
     "temporaries", "reductions", "nested_ranges", "changed", "limits", "ruled_out",
 )  # fmt: skip
-
-
-def _converted(e: ir.Const, type: Scalar) -> Any:
-    dtype = np.dtype(type.name)
-    if e.type.weak and isinstance(e.value, int) and type.is_integer:
-        limits = np.iinfo(dtype)
-        if not limits.min <= e.value <= limits.max:
-            wide = "uint64" if e.value > 2**63 - 1 else "int64"
-            hint = (
-                f"use a wider type: cast the other operand with es.{wide}(...), or store into "
-                f"a View of {wide}"
-            )
-            raise type_fault(
-                e.loc,
-                f"the constant {e.value} does not fit {type.strong}, which holds "
-                f"{limits.min} to {limits.max}",
-                hint,
-            )
-    with np.errstate(all="ignore"):
-        return np.asarray(e.value).astype(dtype).item()

@@ -72,11 +72,6 @@ def end_recording(mark: object) -> None:
         TOOLS = tuple(t for t in TOOLS if t is not mark)
 
 
-def is_attached(tool: Any) -> bool:
-    """Whether events go to that very object."""
-    return any(t is tool for t in TOOLS)
-
-
 def emit(event: str, *args: object) -> None:
     """Tell all tools of an event; one that raises is detached and named in a warning.
 

@@ -170,12 +170,11 @@ class ExpressionPrinter:
         element = f"({self.offset(e.view, e.indices)})"
         if self.small:
             element = f"({self.dialect.types['int64']}){element}"
-        space = self.space(e.view.type)
-        const = "const " if isinstance(e, ir.Load) else ""
+        kind = f"{self.space(e.view.type)}{'const ' if isinstance(e, ir.Load) else ''}"
         if isinstance(e.view.type.element, Scalar):  # part of a complex number
-            name = f"({space}{const}char *){name}"
+            name = f"({kind}char *){name}"
         place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
-        return f"({space}{const}{self.stored(t)} *)({place})"
+        return f"({kind}{self.stored(t)} *)({place})"
 
     def aligned(self, e: ir.Load | ir.Store) -> bool:
         """Whether a number within a record is aligned."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
@@ -12,7 +10,7 @@ from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
 from ..value_queries import is_vector, is_view, scalar
 from ..value_types import describe, parts
-from ..values import Chosen, Fixed, ItemOf, Place, TupleValue, Value, ViewRef, is_atomic
+from ..values import Chosen, ItemOf, Place, TupleValue, Value, ViewRef, is_atomic
 from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .binary_operators import compare_or_compute
@@ -175,8 +173,7 @@ def _update(cx: Context, s: hir.Update) -> None:
         if own_class(place) is not None:
             emitted, right = cx.detached(s.value)
             if emitted:
-                dims = (Fixed(cx.keep(d.index)) if isinstance(d, Fixed) else d for d in place.dims)
-                place = replace(place, dims=tuple(dims), byte=cx.keep(place.byte))
+                place = cx.keep(place)
                 cx.out += emitted
             put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
             return

@@ -48,17 +48,18 @@ def choice(cx: Context, which: ir.Expr, options: Sequence[Any], loc: Loc) -> Val
     if not any(isinstance(o, Chosen) for o in options):
         return Chosen(number, tuple(options))
     flat: list[Any] = []
-    starts: list[tuple[int, ir.Expr]] = []
+    owns: list[ir.Expr] = []
     for o in options:
         start = ir.Const(len(flat), INDEX, loc)
         own: ir.Expr = start
         if isinstance(o, Chosen):
             own = ir.Op("add", (o.which, start), INDEX, loc)
-        starts.append((len(starts), own))
+        owns.append(own)
         flat += _single(o)
-    found = starts[-1][1]
-    for n, own in reversed(starts[:-1]):
-        found = ir.Select(_is(number, n, loc), own, found, INDEX, loc)
+    found = owns[-1]
+    for n in reversed(range(len(owns) - 1)):
+        test = ir.Op("eq", (number, ir.Const(n, INDEX, loc)), BOOL, loc)
+        found = ir.Select(test, owns[n], found, INDEX, loc)
     return Chosen(cx.keep(found), tuple(flat))
 
 
@@ -75,27 +76,15 @@ def _rank(value: Any) -> str:
     return "function" if isinstance(value, Obj | FunctionValue) else type(value).__name__
 
 
-def _is(which: ir.Expr, n: int, loc: Loc) -> ir.Expr:
-    return ir.Op("eq", (which, ir.Const(n, INDEX, loc)), BOOL, loc)
-
-
 def for_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], loc: Loc) -> None:
     """Do something with the value that is chosen."""
-    bodies = []
-    for option in chosen.options:
-        with cx.collecting() as emitted:
-            action(option)
-        bodies.append(emitted)
+    bodies, _ = cx.of_each(chosen.options, action)
     cx.branches(chosen.which, bodies, loc)
 
 
 def of_each_option(cx: Context, chosen: Chosen, action: Callable[[Any], Any], loc: Loc) -> Any:
     """What is computed of the value that is chosen; numbers take their common type."""
-    bodies, found = [], []
-    for option in chosen.options:
-        with cx.collecting() as emitted:
-            found.append(action(option))
-        bodies.append(emitted)
+    bodies, found = cx.of_each(chosen.options, action)
     first = found[0]
     if not any(bodies) and all(type(v) is type(first) and v == first for v in found):
         if not isinstance(first, ir.Expr) or isinstance(first, ir.Const):

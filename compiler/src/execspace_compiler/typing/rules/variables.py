@@ -89,23 +89,24 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
 def _bind_choice(cx: Context, name: str, value: Value, loc: Loc) -> None:
     """Assign one of several values, or to a variable that stands for one of several."""
     type = cx.types[name]
-    given = value.options if isinstance(value, Chosen) else (value,)
-    bodies = []
-    for one in given:
+
+    def assign(one: Value) -> None:
         own = type_of(one, loc)
         n = _option(type.options, own) if isinstance(type, ChoiceTy) else None
-        with cx.collecting() as body:
-            held = [
-                (p, cx.keep(e)) for p, e in parts(one, name if n is None else part_name(name, n))
-            ]
-            if n is not None:
-                held.append((part_name(name, "which"), ir.Const(n, INDEX, loc)))
-            for part, e in held:
-                if isinstance(e.type, Scalar):
-                    widen(cx, part, e.type, loc)
-                    cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
-        bodies.append(body)
-    cx.branches(value.which if isinstance(value, Chosen) else None, bodies, loc)
+        held = parts(one, name if n is None else part_name(name, n))
+        held = [(part, cx.keep(e)) for part, e in held]
+        if n is not None:
+            held.append((part_name(name, "which"), ir.Const(n, INDEX, loc)))
+        for part, e in held:
+            if isinstance(e.type, Scalar):
+                widen(cx, part, e.type, loc)
+                cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
+
+    if isinstance(value, Chosen):
+        bodies, _ = cx.of_each(value.options, assign)
+        cx.branches(value.which, bodies, loc)
+    else:
+        assign(value)
 
 
 def _of_variable(type: Type) -> Type:
