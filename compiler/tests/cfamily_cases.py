@@ -294,7 +294,7 @@ GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
     narrow=False, disjoint=False, small=False, scaled=False, blocks=False, items_per_thread=(),
-    iterate="auto", mdrange=False, contiguous=False, packed=False, private=False,
+    iterate="auto", outer="", mdrange=False, contiguous=False, packed=False, private=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
@@ -308,6 +308,7 @@ def text(
         tiled,
         True,
         items_per_thread,
+        outer=outer,
     )
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)

@@ -110,7 +110,7 @@ MESSAGES = {
         lambda: es.deep_copy(view(2, dtype=es.int64), 1.5),
         TypeError,
         "deep_copy: a value of type float cannot be stored in View 'A' of dtype int64 without loss "
-        "of kind; convert it first: astype('int64').",
+        "of kind; convert it first: astype('int64'), or give casting='unsafe'.",
     ),
     "range backwards": (
         lambda: es.RangePolicy(3, 1),
@@ -135,7 +135,8 @@ MESSAGES = {
     "iterate": (
         lambda: es.MDRangePolicy((8, 8), iterate="up"),
         es.PolicyError,
-        "MDRangePolicy: iterate='up'; expected one of ('auto', 'left', 'right').",
+        "MDRangePolicy: iterate='up'; expected one of ('auto', 'left', 'right'), or a pair of "
+        "them: the order of tiles, and that within a tile.",
     ),
     "no kernel": (
         lambda: es.parallel_for(3, 5),

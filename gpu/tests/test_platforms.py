@@ -390,3 +390,134 @@ def test_shared_memory_that_is_always_there_is_not_asked_for(other, driver, monk
     monkeypatch.setattr(OtherSpace, "shared_always", 64 * 1024)
     teams_of(other)
     assert driver == []
+
+
+# -- occupancy ------------------------------------------------------------------------------------
+
+ALL_SHARED = 100 * 1024
+
+
+@pytest.fixture
+def limited(other, driver, monkeypatch):
+    """A driver that counts blocks by their shared memory, of which each takes 1 KiB more; a kernel
+    has 10 bytes of its own, and 8 blocks of 128 threads fit anyhow."""
+    monkeypatch.setitem(ATTRIBUTES, "MaxSharedMemoryPerMultiprocessor", ALL_SHARED)
+
+    def at_once(function, threads, shared):
+        return min(1024 // threads, ALL_SHARED // (10 + shared + 1024))
+
+    calls = program.driver
+    monkeypatch.setattr(calls, "occupancyMaxActiveBlocksPerMultiprocessor", at_once)
+    return at_once
+
+
+def occupied(space, percent, **options):
+    policy = policy_spec("range", 1, occupancy=percent, **options)
+    return space.compile(es.Kernel(fill), spec_of(policy))
+
+
+@pytest.mark.parametrize(("percent", "blocks"), [(1, 1), (12, 1), (25, 2), (50, 4), (90, 7)])
+def test_blocks_ask_for_memory_until_no_more_fit(other, limited, driver, percent, blocks):
+    plan = occupied(other, percent, launch_bounds=128)
+    x = view_in(other.memory)
+    name = len("es_for")
+    plan.launch((0, 8), (x,))
+    *_, call = driver
+    nbytes = call[7]
+    assert call == (name, 1, 1, 1, 128, 1, 1, nbytes, 0)
+    assert limited(name, 128, nbytes) == blocks < limited(name, 128, nbytes - 1)
+    share = -(-100 * blocks * (nbytes + 10 + 1024) // ALL_SHARED)
+    # A block may have more than without asking; what is for shared memory is not for the cache.
+    assert driver[:-1] == [(name, 8, 64 * 1024 - 10), (name, 9, -1), (name, 9, share)]
+    del driver[:]
+    plan.launch((0, 8), (x,))
+    assert driver == [call]  # nothing is asked again
+    (line,) = (text for text in plan.mapping((0, 8)) if text.startswith("occupancy="))
+    some = "1 block" if blocks == 1 else f"{blocks} blocks"
+    assert line == (
+        f"occupancy={percent}: blocks ask for {nbytes} bytes of shared memory that they do not "
+        f"use, so that a multiprocessor runs {some} of 128 threads at once in place of 8, "
+        f"{100 * blocks * 128 // 1024} % of the threads that it keeps"
+    )
+    assert plan.resource_usage["es_for"]["occupancy"] == 100 * blocks * 128 // 1024
+    assert driver == [call]
+
+
+def test_blocks_ask_for_nothing_where_no_more_fit_anyhow(other, limited, driver):
+    plan = occupied(other, 100, launch_bounds=128)
+    plan.launch((0, 8), (view_in(other.memory),))
+    assert driver[-1][7] == 0
+    (line,) = (text for text in plan.mapping((0, 8)) if text.startswith("occupancy="))
+    assert line == (
+        "occupancy=100: no effect, for a multiprocessor runs 8 blocks of 128 threads at once at "
+        "most, 100 % of the threads that it keeps"
+    )
+
+
+def test_launches_without_an_occupancy_are_as_they_were(other, limited, driver):
+    occupied(other, 25)
+    plain = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
+    del driver[:]
+    plain.launch((0, 8), (view_in(other.memory),))
+    assert driver == [(len("es_for"), 1, 1, 1, plain.device_launch.group, 1, 1, 0, 0)]
+    assert "limits_of_blocks" not in plain.device_launch.call_builder().source()
+    assert not [text for text in plain.mapping((0, 8)) if text.startswith("occupancy=")]
+
+
+def test_each_shape_of_blocks_has_its_own_limit(other, limited, driver):
+    """Blocks of a tile are as large as it is."""
+    policy = policy_spec("mdrange", 1, tiled=True, occupancy=50)
+    plan = other.compile(es.Kernel(fill), spec_of(policy))
+    for threads in (32, 128, 512):
+        plan.launch((0, 8192, threads), (view_in(other.memory),))
+        asked = driver[-1]
+        assert asked[4:7] == (threads, 1, 1)
+        assert limited(0, threads, asked[7]) == 512 // threads
+
+
+def with_scratch(team, x, n):
+    at = team.scratch(n)
+    at[team.team_rank] = x[team.league_rank]
+
+
+def test_scratch_memory_of_teams_counts(other, limited, driver):
+    policy = policy_spec("team", 1, team_size=128, occupancy=50, chunk_size=1)
+    types = (*spec_of(policy).arguments, es.ScalarType("int64", True))
+    plan = other.compile(es.Kernel(with_scratch), es.LaunchSpec("for", policy, types))
+    least = None
+    for n in (1, 7000, 1):
+        plan.launch((0, 4), (view_in(other.memory), n))
+        asked = driver[-1][7]
+        least = least or asked
+        assert asked == max(8 * n + -8 * n % 16, least)
+    assert limited(0, 128, least) == 4
+
+
+# -- what calls cost ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("word", "threads"), [("light", 512), ("heavy", 64)])
+def test_blocks_by_what_calls_cost(other, word, threads):
+    """Whatever the kernel does by itself."""
+    plan = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1, work_items=word)))
+    assert plan.device_launch.group == threads
+    told = [text for text in plan.mapping((0, 8)) if text.startswith("work_items=")]
+    size = "larger" if word == "light" else "smaller"
+    assert told == [f"work_items='{word}': asks for {size} blocks; they have {threads} threads"]
+
+
+def around(i, j, x, y):
+    x[i, j] = y[i, j] + y[i + 1, j] + y[i + 2, j]
+
+
+@pytest.mark.parametrize(("word", "threads"), [("light", 512), ("", 256), ("heavy", 128)])
+def test_blocks_of_several_dimensions(other, monkeypatch, word, threads):
+    tiles = es.TileTable("other", {"stencil": {2: (64, 4)}})
+    monkeypatch.setattr(OtherSpace, "tiles", tiles)
+    view = es.ViewType("float64", 2, "right", 1, False, "other")
+    policy = policy_spec("mdrange", 2, work_items=word)
+    plan = other.compile(es.Kernel(around), es.LaunchSpec("for", policy, (view, view)))
+    shapes = plan.device_launch.sources.shapes
+    key = shapes.key_of((0, 0, 4096, 4096))
+    assert shapes.block(key) == (threads // 64, 64)
+    assert plan.device_launch.group == threads  # so that the usual text serves

@@ -68,7 +68,7 @@ class FakePlan(es.Plan):
 
     effects, order, work = map(_of_inner, ("effects", "order", "work"))
     team_sizes, team_size_max = map(_of_inner, ("team_sizes", "team_size_max"))
-    team_size_recommended = _of_inner("team_size_recommended")
+    team_size_recommended, scratch_size = map(_of_inner, ("team_size_recommended", "scratch_size"))
     source, mapping, variables = map(_of_inner, ("source", "mapping", "variables"))
     vectorisation, cache = map(_of_inner, ("vectorisation", "cache"))
     subscripts, joining, kernel = map(_of_inner, ("subscripts", "joining", "kernel"))

@@ -95,11 +95,11 @@ class Thread:
 
 
 @functools.cache
-def mapped(rank, tiled, items_per_thread, order):
+def mapped(rank, tiled, items_per_thread, order, outer=""):
     """A lowered kernel and its blocks."""
     made = text(
         KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tiled,
-        items_per_thread=items_per_thread, iterate=order, mdrange=True,
+        items_per_thread=items_per_thread, iterate=order, mdrange=True, outer=outer,
     )  # fmt: skip
     return made.lowered, blocks_of(made.lowered, TABLE)
 
@@ -114,10 +114,11 @@ def calls_of(
     limits=ANY,
     small=False,
     order="",
+    outer="",
     first=4,
 ):
     """All calls of a launch, in whatever order its threads come."""
-    lowered, blocks = mapped(rank, tile is not None, items_per_thread, order or "auto")
+    lowered, blocks = mapped(rank, tile is not None, items_per_thread, order or "auto", outer)
     general = (first, 2, 2, 1, 1, 1)[:rank]
     choose = lambda found: fitted(general, found)  # noqa: E731
     shapes = Geometry(blocks, choose, limits, 256)
@@ -158,18 +159,32 @@ def launches(draw):
     length = st.one_of(st.integers(1, 3), st.just(10**9))
     tile = tuple(draw(length) for _ in range(rank)) if draw(st.booleans()) else None
     items_per_thread = draw(st.sampled_from([(2,), (1,) * rank, (2, 3, 1, 1, 2, 1)[:rank]]))
-    return rank, lower, extents, tile, items_per_thread, draw(st.sampled_from(["left", "right"]))
+    outer = draw(st.sampled_from(["", "left", "right"])) if rank > 1 else ""
+    order = draw(st.sampled_from(["left", "right"]))
+    return rank, lower, extents, tile, items_per_thread, order, outer
 
 
 @settings(deadline=None, max_examples=60)
 @given(launches(), st.sampled_from([ANY, FEW, SMALL, replace(SMALL, grid=FEW.grid)]), st.booleans())
 def test_each_call_is_made_once(launch, limits, small):
-    rank, lower, extents, tile, items_per_thread, order = launch
+    rank, lower, extents, tile, items_per_thread, order, outer = launch
     found = calls_of(
         rank, lower, extents, tile=tile, items_per_thread=items_per_thread, limits=limits,
-        small=small, order=order,
+        small=small, order=order, outer=outer,
     )  # fmt: skip
     assert sorted(found) == every(lower, extents)
+
+
+def test_blocks_are_numbered_in_the_order_of_tiles():
+    """The grid is walked along x first; threads of a block are in the order within a tile."""
+    _, blocks = mapped(3, True, (), "right", "left")
+    assert (blocks.dims, blocks.grid) == ((2, 1, 0), (0, 1, 2))
+    shapes = Geometry(blocks, lambda extents: extents, ANY, 256)
+    assert shapes[8, 9, 20, 2, 3, 4][1:7] == (4, 3, 5, 4, 3, 2)
+    _, same = mapped(3, True, (), "right", "right")
+    assert same.dims == same.grid == (2, 1, 0)
+    assert Geometry(same, lambda extents: extents, ANY, 256)[8, 9, 20, 2, 3, 4][1:4] == (5, 3, 4)
+    assert mapped(3, True, (), "right", "right")[1].parameters == same.parameters
 
 
 @pytest.mark.parametrize("lower", [0, 1, 31, -1, -33])

@@ -12,6 +12,7 @@ from .contract.space import Plan
 from .kernels.captures import scope_of
 from .kernels.kernel import Kernel
 from .launch.prepare import planned
+from .policies.hints import told
 from .policies.range import Policy
 from .policies.team import TeamPolicy
 from .views.view import View
@@ -188,8 +189,9 @@ def explain(
     found = planned(policy, kernel, args, pattern, reducer, out, target)
     plan, bounds, tuned_to = found.plan.chosen(found.bounds, found.arguments)
     mapping = (*plan.mapping(bounds), *([tuned_to] if tuned_to else []))
-    if isinstance(policy, Policy) and policy.key[0].dynamic and not found.spec.policy.dynamic:
-        mapping = (*mapping, f"schedule='dynamic': space '{plan.space.name}' takes no notice")
+    if isinstance(policy, Policy | TeamPolicy):
+        got = found.spec.policy
+        mapping = (*mapping, *told(policy, got, found.spec.pattern, plan.space))
     key, cache = plan.cache
     return Explanation(
         found.kernel.name, plan.space.name, found.spec.pattern,

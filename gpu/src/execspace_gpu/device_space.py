@@ -19,6 +19,7 @@ from .device import GpuDevice
 from .devices import ERRORS, name_of
 from .forks import remember_space
 from .kind import GpuKind
+from .occupancy import Residency
 from .program import Program
 from .queue import Queue
 
@@ -30,7 +31,7 @@ class DeviceSpace(GpuKind):
 
     must: `protocols`, and what a `GpuKind` must. should: `units`, `threads_per_unit`, `limits` and
     `shared` where CuPy has other attributes of a device than for CUDA. may: `has_async_pool`,
-    `resource_usage`, `description`.
+    `all_shared`, `resource_usage`, `residency`, `description`.
 
     Attributes
     ----------
@@ -100,6 +101,12 @@ class DeviceSpace(GpuKind):
         `explain`; may. The device is current."""
         return program.resource_usage(group, self.threads_per_unit)
 
+    def residency(self, program: Program, function: int, threads: int) -> Residency:
+        """How many blocks of one of its functions run at once; may. The device is current."""
+        most = self.shared - program.own_shared(function)
+        at_once = program.blocks_at_once(function, threads)
+        return Residency(at_once, threads, self.threads_per_unit, most)
+
     # From the names that CuPy for CUDA has for attributes of a device; all of them should.
 
     @cached_property
@@ -116,6 +123,12 @@ class DeviceSpace(GpuKind):
     def shared(self) -> int:
         """Bytes of shared memory that a block may ask for."""
         return self.device.attribute("MaxSharedMemoryPerBlockOptin")
+
+    @cached_property
+    def all_shared(self) -> int:
+        """Bytes of shared memory of a multiprocessor, if kernels may have the rest for its cache;
+        0 where they have no choice."""
+        return self.device.attribute("MaxSharedMemoryPerMultiprocessor")
 
     @cached_property
     def limits(self) -> Limits:

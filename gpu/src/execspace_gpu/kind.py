@@ -44,8 +44,9 @@ class GpuKind(ExecutionSpace):
 
     default_layout = "left"
     capabilities = Capabilities(
-        asynchronous=True, float16=True, atomic_bytes=8, ordered_reductions=False
-    )
+        asynchronous=True, float16=True, atomic_bytes=8, ordered_reductions=False,
+        hints=("occupancy", "work_items"),
+    )  # fmt: skip
 
     @property
     @abstractmethod
@@ -79,6 +80,10 @@ class GpuKind(ExecutionSpace):
             self.title, self.dialect, True, self.limits, self.flat_block, self.shared,
             self.shared_always,
         )  # fmt: skip
+
+    @property
+    def max_total_tile_size(self) -> int:
+        return self.limits.threads
 
     def team_limits(self) -> TeamLimits:
         return self.traits.team_limits()

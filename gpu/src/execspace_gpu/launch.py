@@ -31,6 +31,7 @@ from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
 from .interop import after, before
+from .occupancy import Limits, describe_limit
 from .program import Program
 
 
@@ -44,8 +45,25 @@ class GpuPlan(DevicePlan):
     @property
     def resource_usage(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel: registers, memory, block, and occupancy."""
+        launch, space = self.device_launch, self.space
+        with space.current():
+            found = space.resource_usage(launch.usual, launch.group)
+            if launch.limits is not None:
+                usual = launch.usual
+                for name, function in zip(usual.code.entry.kernels, usual.functions, strict=True):
+                    kernel, limit = launch.limits.found(function, launch.group)
+                    found[name]["occupancy"] = 100 * limit.blocks * launch.group // kernel.keeps
+        return found
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """The mapping of a range, and what an occupancy comes to."""
+        launch, lines = self.device_launch, super().mapping(bounds)
+        if launch.limits is None:
+            return lines
         with self.space.current():
-            return self.space.resource_usage(self.device_launch.usual, self.device_launch.group)
+            function, threads = launch.usual.functions[0], launch.sources.threads_of(bounds)
+            kernel, limit = launch.limits.found(function, threads)
+            return [*lines, describe_limit(launch.limits.percent, kernel, limit)]
 
     @property
     def cache(self) -> tuple[str, str]:
@@ -118,7 +136,8 @@ class GpuCallBuilder(CallBuilder):
         packed = struct.Struct(f"{self.entry.format}{len(self.entry.buffers)}Q")
         return {
             **super().scope(), "pack": packed.pack_into, "driver": driver.launchKernel,
-            "function": launch.usual.functions[0], "space": space, "stream": space.stream,
+            "function": launch.usual.functions[0], "limits_of_blocks": launch.limits,
+            "space": space, "stream": space.stream,
             "before": before, "after": after, "queue": space.queue,
             "recent": space.queue.recent if self.named else {},
             "kernel": f"'{launch.name}'",
@@ -132,9 +151,17 @@ class GpuCallBuilder(CallBuilder):
             "recent[kernel] = None",
         ]
 
+    def shared(self, function: str, grid: str) -> str:
+        """Expression of the bytes of shared memory that a launch adds."""
+        own = "frame.shared" if self.scratch else "0"
+        if self.launch.limits is None:
+            return own
+        added = f"limits_of_blocks[{function}, {' * '.join(grid.rsplit(', ', 3)[1:])}]"
+        return f"max({own}, {added})" if self.scratch else added
+
     def usual(self, program: str, grid: str) -> list[str]:
-        shared = "frame.shared" if self.scratch else "0"
         function = f"{program}.functions[0]" if "[" in program else "function"
+        shared = self.shared(function, grid)
         return [
             f"try: driver({function}, {grid}, {shared}, {self.stream}, frame.parameters, 0)",
             f"except errors as error: launch.with_context(error, {function}, ({grid}), frame)",
@@ -146,12 +173,13 @@ class GpuCallBuilder(CallBuilder):
             return super().reduction(program)
         group = launch.group
         grid = f"groups, 1, 1, {group}, 1, 1"
+        shared = self.shared("reducing", grid)
         result = "None" if self.spec.out else "launch.awaited(frame)"
         return [
             f"groups = (units + {group - 1}) // {group} or 1",
             f"if groups > {most}: groups = {most}",
             f"reducing = ({program}).functions[0]",
-            f"try: driver(reducing, {grid}, 0, {self.stream}, frame.parameters, 0)",
+            f"try: driver(reducing, {grid}, {shared}, {self.stream}, frame.parameters, 0)",
             f"except errors as error: launch.with_context(error, reducing, ({grid}), frame)",
             f"result = {result}",
         ]
@@ -188,25 +216,43 @@ class GpuLaunch(DeviceLaunch[Program]):
         """From the programs of all instances of the space, if it is there."""
         space = self.space
         try:
-            key = (code.source, *space.compiler.options(code, space.arch))
+            # How it divides a multiprocessor's memory is a property of what is loaded.
+            percent = self.spec.policy.occupancy
+            key = (code.source, *space.compiler.options(code, space.arch), percent)
             found = space.device.programs.get(key)
             if found is not None:
                 self.shared = self.shared or not self.programs
-                return found
-            with space.current():
-                found = Program.load(code, space.compiler, space.arch, space.short)
-                space.device.programs[key] = found
-                if self.sources.team is not None and space.shared > space.shared_always:
-                    found.allow_shared(space.shared)
+            else:
+                with space.current():
+                    found = Program.load(code, space.compiler, space.arch, space.short)
+                    space.device.programs[key] = found
+                    found.all_shared = space.all_shared if percent else 0
+                    large = self.sources.team is not None or percent
+                    if large and space.shared > space.shared_always:
+                        found.allow_shared(space.shared)
+            if self.limits is not None:
+                self.limits.add(found)
         except ERRORS as error:
             raise space.fault(f"Loading kernel '{self.name}'", error) from error
         return found
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """What launches ask for beside their own, if the policy limits their occupancy."""
+        percent = self.spec.policy.occupancy
+        return Limits(percent, self.space.residency) if percent else None
+
+    def _shared(self, function: int, grid: Grid, frame: Frame) -> int:
+        """Bytes of shared memory that a launch adds."""
+        if self.limits is None:
+            return frame.shared
+        return max(frame.shared, self.limits[function, grid[3] * grid[4] * grid[5]])
 
     def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
         assert isinstance(frame, BufferFrame)
         function = program.functions[number]
         try:
-            stream, shared = self.space.stream, frame.shared
+            stream, shared = self.space.stream, self._shared(function, grid, frame)
             driver.launchKernel(function, *grid, shared, stream, frame.parameters, 0)
         except ERRORS as error:
             self.with_context(error, function, grid, frame)
@@ -217,7 +263,7 @@ class GpuLaunch(DeviceLaunch[Program]):
             raise self.fault(error) from error
         try:
             runtime.setDevice(self.space.number)
-            stream, shared = self.space.stream, frame.shared
+            stream, shared = self.space.stream, self._shared(function, grid, frame)
             driver.launchKernel(function, *grid, shared, stream, frame.parameters, 0)
         except ERRORS as second:
             raise self.fault(second) from second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -13,7 +14,8 @@ from execspace_compiler.backend import DeviceCode, cache
 from .compiling import Compiler, compile_code
 
 # The same numbers on all platforms.
-_MOST_SHARED = 8  # the attribute of a function that is set
+_MOST_SHARED, _CARVEOUT = 8, 9  # attributes of a function that are set
+_SYSTEM = 1024  # bytes that CUDA takes of each block
 _ATTRIBUTES = {"threads": 0, "shared": 1, "constant": 2, "local": 3, "registers": 4}
 
 
@@ -28,11 +30,15 @@ class Program:
         Handles of the driver, in the order of `code.entry.kernels`.
     compiled : Compiled
         The module, and its entry in the cache on disk.
+    all_shared : int
+        Bytes of shared memory of a multiprocessor of which `prefer_shared` chooses a part; 0: the
+        platform has no such choice.
     """
 
     code: DeviceCode
     functions: list[int]
     compiled: cache.Compiled[Any]
+    all_shared: int = 0
 
     @property
     def most_threads(self) -> int:
@@ -57,6 +63,29 @@ class Program:
         for function in self.functions:
             own = driver.funcGetAttribute(_ATTRIBUTES["shared"], function)
             driver.funcSetAttribute(function, _MOST_SHARED, nbytes - own)
+
+    def own_shared(self, function: int) -> int:
+        """Bytes of shared memory that a function has without what a launch adds."""
+        return int(driver.funcGetAttribute(_ATTRIBUTES["shared"], function))
+
+    def registers(self, function: int) -> int:
+        """Registers of a thread."""
+        return int(driver.funcGetAttribute(_ATTRIBUTES["registers"], function))
+
+    def blocks_at_once(self, function: int, threads: int) -> Callable[[int], int]:
+        """Blocks that a multiprocessor runs at once, by the shared memory that a launch adds."""
+        if self.all_shared:
+            driver.funcSetAttribute(function, _CARVEOUT, -1)  # which counts for what is asked
+        at_once = driver.occupancyMaxActiveBlocksPerMultiprocessor
+        return lambda nbytes: int(at_once(function, threads, nbytes))
+
+    def prefer_shared(self, function: int, blocks: int, nbytes: int) -> None:
+        """Have a multiprocessor take enough of its memory for shared memory of so many blocks, to
+        each of which a launch adds so many bytes, and leave the rest to the cache."""
+        if self.all_shared:
+            each = self.own_shared(function) + nbytes + _SYSTEM
+            percent = min(100, -(-100 * blocks * each // self.all_shared))
+            driver.funcSetAttribute(function, _CARVEOUT, percent)
 
     def resource_usage(self, group: int, unit: int) -> dict[str, dict[str, int]]:
         """Of each kernel: registers and bytes of local memory (spills and private arrays) of a

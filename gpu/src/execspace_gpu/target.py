@@ -15,6 +15,7 @@ from execspace_compiler.backend import DeviceCode, Sources, cache
 
 from .compiling import compile_code
 from .kind import GpuKind
+from .occupancy import Residency, describe_limit, limit_of
 
 ResourceUsage = dict[str, dict[str, int]]
 
@@ -32,6 +33,10 @@ class TargetSpace(GpuKind):
     @abstractmethod
     def measure(self, device_code: DeviceCode, code: bytes) -> tuple[ResourceUsage, list[str]]:
         """What kernels use, as `Explanation.resource_usage`, and lines on how they run; must."""
+
+    def residency(self, code: bytes, name: str, threads: int) -> Residency | None:
+        """How many blocks of a compiled kernel run at once; may. None: it is not known."""
+        return None
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> TargetPlan:
         """Compile the usual text of a launch.
@@ -93,7 +98,18 @@ class TargetPlan(Plan):
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""
-        return [*self.sources.mapping(bounds), *self._measured[1]]
+        return [*self.sources.mapping(bounds), *self._measured[1], *self._occupancy(bounds)]
+
+    def _occupancy(self, bounds: tuple[int, ...]) -> list[str]:
+        """What an occupancy of the policy comes to."""
+        percent = self.spec.policy.occupancy
+        if not percent:
+            return []
+        name, threads = self.device_code.entry.kernels[0], self.sources.threads_of(bounds)
+        kernel = self.space.residency(self.code, name, threads)
+        if kernel is None:
+            return [f"occupancy={percent}: what it comes to is not known without a device"]
+        return [describe_limit(percent, kernel, limit_of(percent, kernel))]
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what is chosen where the policy does not say."""

@@ -7,6 +7,7 @@ work-groups within the limits, wavefronts as the text takes them, and arguments 
 from __future__ import annotations
 
 import math
+import re
 import struct
 
 import numpy as np
@@ -168,3 +169,28 @@ def test_no_compiler_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("EXECSPACE_HIP_COMPILER", str(tmp_path / "clang"))
     with pytest.raises(es.SpaceUnavailableError, match="there is no such program"):
         es.explain(512, axpy, 2.0, x, y, target="gfx942")
+
+
+@pytest.mark.parametrize("percent", [10, 25, 50, 100])
+def test_an_occupancy_is_told_for_a_target(target, percent):
+    kind = TARGETS[target]
+    policy = es.RangePolicy(512, occupancy=percent)
+    found = es.explain(policy, axpy, 2.0, x, y, target=target)
+    (line,) = (text for text in found.mapping if text.startswith(f"occupancy={percent}: "))
+    usage = found.resource_usage["es_for"]
+    size = int(re.search(r"(\d+) threads a block", found.mapping[0])[1])
+    had = occupancy(kind, usage["registers"], usage["shared"], size, usage["scalar registers"])
+    keeps = kind.waves * kind.simds * kind.wave
+    wanted = max(1, int(percent * keeps / (100 * size) + 0.5))
+
+    def groups_with(added):
+        lds = usage["shared"] + added
+        return occupancy(kind, usage["registers"], lds, size, usage["scalar registers"]).groups
+
+    wanted = max(wanted, groups_with(kind.lds - usage["shared"]))  # of the largest ones
+    if had.groups <= wanted:
+        assert "no effect" in line
+        return
+    nbytes = int(re.search(r"ask for (\d+) bytes", line)[1])
+    assert groups_with(nbytes) <= wanted < groups_with(nbytes - 1)
+    assert f"in place of {had.groups}" in line

@@ -187,7 +187,8 @@ class Entry:
 
         Of a reduction there are not many, since each has a partial result.
         """
-        size, most = self.lowered.spec.policy.chunk_size, self._most_chunks
+        policy, most = self.lowered.spec.policy, self._most_chunks
+        size = 0 if policy.kind == "team" else policy.chunk_size  # a unit is a chunk of teams
         least = e.op(f"sdiv i64 {e.op(f'add i64 {total}, {most - 1}')}, {most}")
         if size and not self.rows:
             least = str(size)

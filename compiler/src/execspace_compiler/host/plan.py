@@ -118,7 +118,7 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     @property
     def joining(self) -> str:
         """The order of indices; what is joined in each strip is compiled alike."""
-        return str(self.order)
+        return f"{self.order}{self.spec.policy.outer}"
 
     def _module(self) -> ModuleRef:
         from .machine import optimised

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
-from execspace import TeamSizes
+from execspace import PolicySpec, TeamSizes
 from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import access_of, unit_stride_votes
 from ..analysis.row_accesses import element_of
 from ..mapping.block_geometry import Geometry, Limits
-from ..mapping.loops import flattened, index_order
+from ..mapping.loops import flattened, index_order, tile_order
 from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
 from ..passes.packing import Packing
@@ -83,7 +83,10 @@ def describe_threads(
             lines.append(_private(lowered, private))
         if policy.tiled:
             lines.append("the tile orders the calls; blocks of threads do not have its shape")
-        return lines
+            lines += _order_of_tiles(lowered, order, "from tile to tile")
+        else:
+            lines += _no_order_of_tiles(policy)
+        return [*lines, *_weight(policy, group)]
     rank, dims = policy.rank, blocks.dims
     key = shapes.key_of(bounds)
     form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
@@ -102,6 +105,8 @@ def describe_threads(
         *_in_parts(shapes, key, limits),
         f"calls of a thread: {blocks.calls}, by dimension {blocks.items_per_thread} ({seen})",
         *(fastest if rank > 1 else []),
+        *_order_of_tiles(lowered, order, "from block to block"),
+        *_weight(policy, bx * by * bz),
         _SHAPES,
     ]
     if packing is not None:
@@ -113,6 +118,17 @@ def describe_threads(
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines
+
+
+def _weight(policy: PolicySpec, threads: int) -> list[str]:
+    """A line on what the policy says of calls."""
+    if not policy.work_items:
+        return []
+    size = "larger" if policy.work_items == "light" else "smaller"
+    what = f"asks for {size} blocks; they have {threads} threads"
+    if policy.tiled:
+        what = "no effect, for the tile of the policy is the shape of a block"
+    return [f"work_items='{policy.work_items}': {what}"]
 
 
 def _views(packing: Packing) -> str:
@@ -177,11 +193,32 @@ def _in_parts(shapes: Geometry, key: tuple[int, ...], limits: Limits) -> list[st
     ]
 
 
+def _order_of_tiles(lowered: Lowered, order: tuple[int, ...], what: str) -> list[str]:
+    """A line on tiles that come in another order than the indices in one."""
+    policy = lowered.spec.policy
+    if not policy.outer:
+        return []
+    fastest = tile_order(policy, order)[-1]
+    return [f"{what}: dimension {fastest} is the fastest, iterate={_both(policy)} of the policy"]
+
+
+def _both(policy: PolicySpec) -> tuple[str, str]:
+    return policy.outer, policy.iterate
+
+
+def _no_order_of_tiles(policy: PolicySpec) -> list[str]:
+    """A line where the order of tiles means nothing."""
+    if not policy.outer:
+        return []
+    return [f"iterate={_both(policy)}: nothing is tiled, so only '{policy.iterate}' has an effect"]
+
+
 def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
     """Why the last dimension of an order is the fastest."""
     policy = lowered.spec.policy
     if policy.iterate != "auto":
-        return f"iterate='{policy.iterate}' of the policy"
+        within = f"{_both(policy)}" if policy.outer else f"'{policy.iterate}'"
+        return f"iterate={within} of the policy"
     if lowered.spec.pattern == "scan":
         return "a scan goes in the order of the indices"
     votes = unit_stride_votes(lowered.body, policy.rank)
@@ -195,6 +232,7 @@ def describe_rows(lowered: Lowered) -> list[str]:
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     if policy.tiled:
         lines = ["tiles: each thread does whole ones, in plain loops"]
+        lines += _order_of_tiles(lowered, order, "from tile to tile")
     elif policy.rank == 1:
         lines = [f"one loop, in {'chunks' if policy.dynamic else 'a part for each thread'}"]
     else:
@@ -202,7 +240,8 @@ def describe_rows(lowered: Lowered) -> list[str]:
         lines = [
             f"rows: dimensions {split} (from the slowest) are collapsed and split between threads; "
             f"inside plain loops, that of dimension {order[-1]} innermost: "
-            f"{_why_fastest(lowered, order)}"
+            f"{_why_fastest(lowered, order)}",
+            *_no_order_of_tiles(policy),
         ]
     if policy.dynamic:
         parts = f"chunks of {policy.chunk_size}" if policy.chunk_size else "parts"
@@ -223,6 +262,8 @@ def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
     lines = ["teams: a contiguous part of the league for each thread"]
     if sizes.chunk_size > 1:
         lines = [f"teams: chunks of {sizes.chunk_size} for each thread"]
+    if lowered.spec.policy.dynamic:
+        lines = [f"teams: threads take {sizes.chunk_size} or more at a time, until none is left"]
     if sizes.team_size == 1:
         lines.append("team size 1: nested ranges are plain loops, a barrier is nothing")
     else:

@@ -64,7 +64,7 @@ class DevicePlan(DescribedPlan):
             return None  # it depends on the Views of a launch
         packing = kernel.packing(sources.usual)
         count = 1 if packing is None else packing.count
-        return f"{kernel.order} {sources.group} {count}"
+        return f"{kernel.order}{self.spec.policy.outer} {sources.group} {count}"
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """The mapping of a range."""
@@ -102,3 +102,8 @@ class DevicePlan(DescribedPlan):
     def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
         """Threads of a team in such a launch."""
         return self.device_launch.sources_for(bounds, args).team_size_of(bounds, args)
+
+    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes that the kernel asks for, of a team in such a launch."""
+        size = self.team_size_recommended(bounds, args)
+        return self.device_launch.sources.scratch_by_size().found(size, bounds[1], args)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits, ViewType
@@ -46,6 +47,8 @@ _REDUCE_GROUP = 256  # most threads of a group in reductions and scans
 # An H200 starts some 1.65e9 groups a second: at 4.6 TB/s each has to move so many bytes.
 _BYTES_OF_GROUP = 3072
 _MOST_OF_LITTLE = 512
+# Most threads of a block whose shape the space chooses, by what the policy says of calls.
+_BY_WEIGHT = {"light": 2 * DEFAULT_THREADS, "": DEFAULT_THREADS, "heavy": DEFAULT_THREADS // 2}
 _PACK = 16  # bytes that a thread moves at a time where it does several indices
 
 
@@ -169,9 +172,10 @@ class Sources:
         self.disjoint = self._assumes_disjoint()
         self.shapes: Geometry | None = None
         if blocks is not None:
-            usual = replace(traits.limits, threads=min(DEFAULT_THREADS, self.most))
+            most = min(_BY_WEIGHT[policy.work_items], self.most)
+            usual = replace(traits.limits, threads=most)
             largest = replace(traits.limits, threads=self.most)
-            chooser = tile_chooser(blocks, space, usual)
+            chooser = tile_chooser(blocks, space, usual, policy.work_items == "light")
             self.shapes = Geometry(blocks, chooser, largest, self.group)
         self.usual = self.usual_if(contiguous is not None)
 
@@ -227,10 +231,15 @@ class Sources:
         if not traits.flat:
             return 1
         reduction = self.lowered.reduction
-        if reduction is None and self.kernel.blocks is None:
-            return min(self._enough_for_memory(traits.group), self.most)
+        weight, blocks = self.spec.policy.work_items, self.kernel.blocks
+        if reduction is None and blocks is None:
+            group = self._enough_for_memory(traits.group)
+            if weight:
+                group = max(group, _MOST_OF_LITTLE) if weight == "light" else traits.group // 2
+            return min(group, self.most)
         if reduction is None:
-            return min(DEFAULT_THREADS, self.most) if traits.bounds_groups else self.most
+            usual = _BY_WEIGHT[weight if blocks is not None and not blocks.tiled else ""]
+            return min(usual, self.most) if traits.bounds_groups else self.most
         state = sum(max(s.type.itemsize, 8) for s in reduction.states)
         items_per_thread = state * (5 if self.spec.pattern == "scan" else 1)
         of_array = self.spec.array_shape is not None
@@ -315,6 +324,13 @@ class Sources:
     def code(self, variant: Variant) -> DeviceCode:
         """The source of a variant."""
         return device_code(self.kernel, variant)
+
+    def threads_of(self, bounds: tuple[int, ...]) -> int:
+        """Threads of a block in a usual launch with such bounds."""
+        if self.shapes is None:
+            return self.group
+        _, _, _, _, *block = self.shapes[self.shapes.key_of(bounds)][:7]
+        return prod(block)
 
     # -- teams ------------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
         few = self._counts(extents, tile, least)[along_x]
         if few < min(_FEW, counts[along_x]):  # another block would cost more than alignment gains
             before, counts = least, self._counts(extents, tile, least)
-        grid = self._along_axes(counts)
+        grid = self._along_axes(counts, blocks.grid)
         wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
         wide = wide or any(n >= _MOST for n in (*extents, *grid))
         if wide and before:
@@ -145,9 +145,9 @@ class Geometry(dict[tuple[int, ...], Launch]):
         every = zip(self.tile(key), key, calls, strict=False)  # a key begins with the extents
         return tuple(min(t, max(1, -(-n // p))) for t, n, p in every)
 
-    def _along_axes(self, values: Sequence[int]) -> list[int]:
-        """Products over the dimensions along x, y and z."""
-        dims = self.blocks.dims
+    def _along_axes(self, values: Sequence[int], dims: Sequence[int] = ()) -> list[int]:
+        """Products over the dimensions along x, y and z; by default those of a block."""
+        dims = dims or self.blocks.dims
         return [prod(values[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
 
     def _counts(self, extents: Sequence[int], tile: Sequence[int], before: int) -> list[int]:
@@ -159,9 +159,10 @@ class Geometry(dict[tuple[int, ...], Launch]):
 
 
 def tile_chooser(
-    blocks: Blocks, space: ExecutionSpace, limits: Limits
+    blocks: Blocks, space: ExecutionSpace, limits: Limits, larger: bool = False
 ) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
-    """A function from extents to the tile by dimension, for a policy without one."""
+    """A function from extents to the tile by dimension, for a policy without one; `larger`: of up
+    to as many threads as a block has."""
     rank, dims = blocks.rank, blocks.dims
     pattern = blocks.pattern
 
@@ -176,10 +177,21 @@ def tile_chooser(
         if found is None:
             general = (64, 4, *(1,) * (rank - 2)) if rank > 1 else (128,)
             found = fitted(general, ordered)
+        if larger:
+            found = tuple(_lengthened(found, ordered, limits.threads))
         # Launch bounds, or a kernel of many registers, may allow fewer threads than the tile has.
         return _by_dimension(dims, _shortened(found, limits))
 
     return choose
+
+
+def _lengthened(tile: Sequence[int], extents: Sequence[int], threads: int) -> list[int]:
+    """A tile of up to so many threads, longer in the slower of the first two dimensions."""
+    out = list(tile)
+    for n in (1, 0):
+        while n < len(out) and 2 * prod(out) <= threads and out[n] < extents[n]:
+            out[n] *= 2
+    return out
 
 
 def _shortened(tile: Sequence[int], limits: Limits) -> list[int]:

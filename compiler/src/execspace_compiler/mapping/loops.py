@@ -50,6 +50,14 @@ def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
     return forward if votes[-1] >= votes[0] else forward[::-1]
 
 
+def tile_order(policy: PolicySpec, order: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions from the slowest to the fastest from tile to tile; `order` is that of indices."""
+    if not policy.outer:
+        return order
+    forward = tuple(range(policy.rank))
+    return forward if policy.outer == "right" else forward[::-1]
+
+
 def bounds_of(policy: PolicySpec) -> list[Var]:
     """Parameters for the bounds of a range, and for its tile."""
     names = [f"_lo{d}" for d in range(policy.rank)] + [f"_hi{d}" for d in range(policy.rank)]
@@ -443,7 +451,7 @@ class Chunk:
         """The walk tile by tile."""
         out = [self.set(f"_n{d}", _count(self.policy, d)) for d in self.order]
         walk: list[Stmt] = [self.set("_rest", var("_u"))]
-        for d in reversed(self.order):
+        for d in reversed(tile_order(self.policy, self.order)):
             tile = op("mul", op("truncmod", var("_rest"), var(f"_n{d}")), var(f"_tile{d}"))
             walk.append(self.set(f"_from{d}", op("add", var(f"_lo{d}"), tile)))
             end = op("add", var(f"_from{d}"), var(f"_tile{d}"))
@@ -473,10 +481,11 @@ class Chunk:
         """
         walk = self.at(kind, self.call())
         counts: list[Stmt] = []
-        for d in self.order[1:]:
+        divided = (tile_order(self.policy, self.order) if self.policy.tiled else self.order)[1:]
+        for d in divided:
             n = _count(self.policy, d)
             counts.append(Assign(f"_n{d}", n if kind == INDEX else ir.Op("cast", (n,), kind)))
-        self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
+        self.locals |= {f"_n{d}": kind.strong for d in divided}
         self.locals["_u"] = INT64
         if single and packs is None:
             return [*counts, self.set("_u", var("_f0")), *walk]
@@ -498,6 +507,7 @@ class Chunk:
         rest = number(var("_u"))
         inside: Expr | None = None
         fast_first = self.order[::-1]
+        slowest = self.order[0]
         places: dict[int, Expr] = {}
         tiled = self.policy.tiled
         tiles: dict[int, Expr] = {}
@@ -507,9 +517,11 @@ class Chunk:
                 tiles[d] = tile
                 places[d] = held(f"_in{d}", op("truncmod", rest, tile))
                 rest = held(f"_rest{d}", op("truncdiv", rest, tile))
+            fast_first = tile_order(self.policy, self.order)[::-1]
+            slowest = fast_first[-1]
         for d in fast_first:
             count = Var(f"_n{d}", kind)
-            last = d == self.order[0]
+            last = d == slowest
             after = rest
             if self.scaled and not last:
                 factor, shift = (Var(f"_{w}{d}", kind) for w in ("scale", "shift"))

@@ -19,7 +19,7 @@ from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 from ..passes.packing import Packing, packing_of_blocks
 from ..typing.lowered import Lowered
-from .loops import Calls, Chunk, bounds_of, index_order
+from .loops import Calls, Chunk, bounds_of, index_order, tile_order
 from .packs import PackCalls
 
 _COORDINATES = ("_g", "_t", "_d")  # blockIdx, threadIdx and blockDim
@@ -62,7 +62,9 @@ class Blocks:
     ----------
     rank : int
     dims : tuple of int
-        Dimensions of the policy along x, y and z; all from the third on are along z.
+        Dimensions of the policy along x, y and z of a block; all from the third on are along z.
+    grid : tuple of int
+        The same along axes of the grid.
     items_per_thread : tuple of int
         Calls per thread, by dimension of the policy.
     access : Access
@@ -74,6 +76,7 @@ class Blocks:
 
     rank: int
     dims: tuple[int, ...]
+    grid: tuple[int, ...]
     items_per_thread: tuple[int, ...]
     access: Access
     tiled: bool
@@ -96,9 +99,10 @@ class Blocks:
         found += [BlockParameter("before", self.dims[0])]
         if self.rank > 3:
             found += [BlockParameter("tile", d) for d in self.dims[2:]]
-        for d in self.dims[2:-1]:
-            divisors = [(w, part) for w in ("blocks", "tile") for part in ("scale", "shift")]
-            found += [BlockParameter(w, d, part) for w, part in divisors]
+        for d, e in zip(self.grid[2:-1], self.dims[2:-1], strict=True):
+            divisors = [("blocks", d), ("tile", e)]
+            parts = ("scale", "shift")
+            found += [BlockParameter(w, n, part) for w, n in divisors for part in parts]
         return tuple(found)
 
     @property
@@ -131,7 +135,8 @@ def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
     calls = list(_per_thread(lowered, table, dims, pattern))
     if packing is not None:
         calls[dims[0]] = packing.count
-    return Blocks(policy.rank, dims, tuple(calls), access, policy.tiled, packing)
+    grid = tile_order(policy, order)[::-1] if policy.outer else dims
+    return Blocks(policy.rank, dims, grid, tuple(calls), access, policy.tiled, packing)
 
 
 def _per_thread(
@@ -222,7 +227,7 @@ class _Walk:
 
     def strided(self) -> list[Stmt]:
         """Grid-stride loops around the walk of one block."""
-        dims = self.blocks.dims
+        dims = self.blocks.grid
         last: Expr = integer(1)
         for d in dims[2:]:
             last = op("mul", last, var(f"_blocks{d}"))
@@ -249,6 +254,10 @@ class _Walk:
         they are neighbours.
         """
         dims, calls = self.blocks.dims, self.blocks.items_per_thread
+        blocks: dict[int, Expr] = {}
+        if self.blocks.grid != dims:
+            blocks = self.numbered(x, y, z)
+            x, y = blocks[dims[0]], blocks[dims[1]]
         thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
         extent = [self.number(Var(f"_d{n}", UINT32)) for n in range(3)]
         d = dims[0]
@@ -267,12 +276,26 @@ class _Walk:
         for d in dims[2:]:
             tile = extent[2] if len(dims) == 3 else self.number(var(f"_tile{d}"))
             block, place = rest, inside
-            if d != dims[-1]:
+            if d in blocks:
+                block = blocks[d]
+            elif d != dims[-1]:
                 rest, block = self.divided("blocks", d, rest)
+            if d != dims[-1]:
                 inside, place = self.divided("tile", d, inside)
             at = op("add", op("mul", block, tile), place)
             out[d] = self.held(f"_p{d}", self.times(at, calls[d]))
         return out
+
+    def numbered(self, x: Expr, y: Expr, z: Expr) -> dict[int, Expr]:
+        """Number of the block along each dimension, from its place in a grid of another order."""
+        grid = self.blocks.grid
+        found = dict(zip(grid[:2], (x, y), strict=True))
+        rest = z
+        for d in grid[2:]:
+            found[d] = rest
+            if d != grid[-1]:
+                rest, found[d] = self.divided("blocks", d, rest)
+        return found
 
     def times(self, e: Expr, calls: int) -> Expr:
         """A multiple by a constant."""

@@ -51,6 +51,10 @@ class HostTeamSizes(Plan):
         self._scratch.check(size, bounds[1], args)
         return size
 
+    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes that the kernel asks for, of a team in such a launch."""
+        return self._scratch.found(self.team_size_recommended(bounds, args), bounds[1], args)
+
     @cached_property
     def _scratch(self) -> ScratchBySize:
         from .sizes import ScratchBySize  # needs the kernel in IR, so not for launches

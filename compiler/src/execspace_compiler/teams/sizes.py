@@ -49,6 +49,11 @@ class ScratchBySize:
         """Raise LaunchError if teams of this size have too little memory."""
         self.sizes(league, (size, *args))
 
+    def found(self, size: int, league: int, args: Arguments) -> tuple[int, int]:
+        """Bytes that the kernel asks for, of a team of this size; raises as `check`."""
+        self.check(size, league, args)
+        return self.sizes.found(league, (size, *args))
+
     def fits(self, size: int, league: int, args: Arguments) -> bool:
         """Whether teams of this size have enough memory."""
         return _works(lambda n: self.check(n, league, args), size)

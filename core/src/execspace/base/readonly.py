@@ -20,6 +20,9 @@ class ReadOnly:
     __slots__ = ()
     _fixed: ClassVar[frozenset[str]] = frozenset()
     _instead: ClassVar[str] = "Make a new one"
+    # Of a class of which kernels use objects: what they use of it. All else is for the host.
+    _for_kernels: ClassVar[tuple[str, ...]]
+    _in_launches: ClassVar[str] = ""  # what is passed in its place, if launches take no such object
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._refuses(name):
@@ -59,6 +62,6 @@ def with_class(parts: Any, cls: type) -> Any:
     """An object of a class with the attributes of one of its base, which has nothing but slots."""
     made: Any = object.__new__(cls)
     for name in type(parts).__slots__:
-        if name != "__weakref__":
+        if name != "__weakref__" and hasattr(parts, name):
             assign(made, name, getattr(parts, name))
     return made

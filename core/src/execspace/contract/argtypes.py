@@ -56,16 +56,9 @@ class ViewType(ReadOnly):
     traits: tuple[str, ...]
 
     def __new__(
-        cls,
-        dtype: str,
-        rank: int,
-        layout: str,
-        unit: int | None,
-        readonly: bool,
-        memory: str,
-        static: tuple[int | None, ...] = (),
-        traits: tuple[str, ...] = (),
-    ) -> ViewType:
+        cls, dtype: str, rank: int, layout: str, unit: int | None, readonly: bool, memory: str,
+        static: tuple[int | None, ...] = (), traits: tuple[str, ...] = (),
+    ) -> ViewType:  # fmt: skip
         key = (dtype, rank, layout, unit, readonly, memory, static, traits)
         found = cls._known.get(key)
         if found is None:

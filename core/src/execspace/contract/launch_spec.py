@@ -29,6 +29,8 @@ class PolicySpec:
         Number of indices that the kernel receives (1 for a range). For teams 1: the handle.
     iterate : str
         ``"auto"``, ``"left"`` (first index fastest) or ``"right"`` (last index fastest).
+    outer : str
+        The order of tiles, or of blocks of a device, where it is another: "left" or "right".
     tiled : bool
         The user gave a tile; its extents follow the bounds at each launch.
     nonnegative : bool
@@ -48,6 +50,11 @@ class PolicySpec:
         with `Capabilities.dynamic_schedules` are given it.
     lanes : int
         Neighbouring calls that hosts run in the lanes of a vector; 0: the space decides.
+    occupancy : int
+        Percent of the threads that a unit of a device keeps; 0: as many as fit.
+    work_items : str
+        "light" or "heavy": what a call costs; else empty. Only spaces with such
+        `Capabilities.hints` are given these two.
     """
 
     kind: str
@@ -62,26 +69,21 @@ class PolicySpec:
     chunk_size: int = 0
     dynamic: bool = False
     lanes: int = 0
+    outer: str = ""
+    occupancy: int = 0
+    work_items: str = ""
 
 
 def policy_spec(
-    kind: str,
-    rank: int,
-    iterate: str = "auto",
-    tiled: bool = False,
-    nonnegative: bool = True,
-    items_per_thread: tuple[int, ...] = (),
-    launch_bounds: int = 0,
-    team_size: int = 0,
-    vector_length: int = 0,
-    chunk_size: int = 0,
-    dynamic: bool = False,
-    lanes: int = 0,
-) -> PolicySpec:
+    kind: str, rank: int, iterate: str = "auto", tiled: bool = False, nonnegative: bool = True,
+    items_per_thread: tuple[int, ...] = (), launch_bounds: int = 0, team_size: int = 0,
+    vector_length: int = 0, chunk_size: int = 0, dynamic: bool = False, lanes: int = 0,
+    outer: str = "", occupancy: int = 0, work_items: str = "",
+) -> PolicySpec:  # fmt: skip
     """The one PolicySpec of these values."""
     return _one_spec(
         kind, rank, iterate, tiled, nonnegative, items_per_thread, launch_bounds, team_size,
-        vector_length, chunk_size, dynamic, lanes,
+        vector_length, chunk_size, dynamic, lanes, outer, occupancy, work_items,
     )  # fmt: skip
 
 
@@ -131,6 +133,8 @@ class LaunchSpec:
     structs : tuple of StructType or None
         For each parameter that an explicit argument fills, how arguments are put together for it;
         None where it is the argument itself, and nothing at all if all are.
+    team_array : tuple of int
+        Shape of the array that a kernel of teams joins into; `reducer` has one for each element.
     """
 
     pattern: str
@@ -141,6 +145,7 @@ class LaunchSpec:
     out: tuple[ViewType, ...] = ()
     bound: tuple[str, ...] = ()
     structs: tuple[StructType | None, ...] = ()
+    team_array: tuple[int, ...] = ()
 
     @property
     def array_shape(self) -> tuple[int, ...] | None:
@@ -150,7 +155,7 @@ class LaunchSpec:
     @property
     def leading(self) -> int:
         """Number of parameters that the kernel has before those of the arguments."""
-        return leading_parameters(self.pattern, self.policy, self.array_shape)
+        return leading_parameters(self.pattern, self.policy, self.array_shape or self.team_array)
 
 
 def leading_parameters(
@@ -161,5 +166,5 @@ def leading_parameters(
     Its indices, or the handle of its team; then the array of an array reduction; or the prefix
     and whether this is the final pass of a scan.
     """
-    more = 2 if pattern == "scan" else 0 if array_shape is None else 1
+    more = 2 if pattern == "scan" else 1 if array_shape else 0
     return policy.rank + more

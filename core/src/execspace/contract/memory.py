@@ -84,14 +84,9 @@ class Allocation(ReadOnly, _AllocationParts):
     managed: bool
 
     def __init__(
-        self,
-        pointer: int,
-        nbytes: int,
-        label: str,
-        memory_space: MemorySpace,
-        owner: object,
+        self, pointer: int, nbytes: int, label: str, memory_space: MemorySpace, owner: object,
         managed: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         assign(self, "pointer", pointer)
         assign(self, "nbytes", nbytes)
         assign(self, "label", label)

@@ -101,6 +101,8 @@ class Capabilities:
         ``schedule="dynamic"``. A space without it compiles such a policy as a static one.
     vector_bytes : int
         Of vectors of ``es.simd(dtype)``, whose width is the space's.
+    hints : tuple of str
+        Options "occupancy" and "work_items" of policies that it heeds. No other one is given them.
     """
 
     asynchronous: bool = False
@@ -111,6 +113,7 @@ class Capabilities:
     ordered_reductions: bool = True
     dynamic_schedules: bool = False
     vector_bytes: int = 8
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

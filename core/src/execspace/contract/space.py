@@ -149,6 +149,11 @@ class Plan(ABC):
         """Threads of a team that "auto" gives this launch; otherwise as `team_size_max`."""
         return self.team_sizes().team_size
 
+    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes that the kernel's scratch takes of a team of this launch, at both levels; should
+        of a TeamPolicy. Raises what the launch would."""
+        raise PluginError(f"Space '{self.space.name}': plans for teams have no scratch_size().")
+
     # -- what `explain` shows ----------------------------------------------------------------------
 
     @property
@@ -290,6 +295,11 @@ class ExecutionSpace(ABC):
     def concurrency(self) -> int:
         """Number of work items that can run at the same time; should."""
         return 1
+
+    @property
+    def max_total_tile_size(self) -> int | None:
+        """Elements of the largest tile that is one block of threads; may. None: any is one part."""
+        return None
 
     def default_tile(
         self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"

@@ -124,12 +124,8 @@ class TileTable:
         ranks = sorted({rank for table in self.tiles.values() for rank in table})
         rows = [[access, *(self._cell(access, rank) for rank in ranks)] for access in self.tiles]
         heads = ["", *(f"rank {rank}" for rank in ranks)]
-        note = "; ".join(
-            t for t in (
-                self.space and f"of space '{self.space}'", self.summary,
-                "the fastest dimension first",
-            ) if t
-        )  # fmt: skip
+        whose = self.space and f"of space '{self.space}'"
+        note = "; ".join(t for t in (whose, self.summary, "the fastest dimension first") if t)
         title = f"Tiles '{self.name}'"
         if not ranks:
             return html.page(html.headline(title, self.summary))
@@ -184,8 +180,6 @@ KOKKOS = (
     ),
 )  # fmt: skip
 NO_TILES = TileTable("none", {}, summary="nothing is tiled")
-
-
 RESERVED = frozenset(t.name for t in (*KOKKOS, NO_TILES))
 
 

@@ -22,7 +22,7 @@ class Recorder(Protocol):
     ) -> None:  # fmt: skip
         """A launch, whose result goes to Views."""
 
-    def copy(self, target: Any, source: Any, instance: Any) -> None:
+    def copy(self, target: Any, source: Any, instance: Any, casting: str) -> None:
         """A deep_copy; the source is a View or a number."""
 
     def call(self, name: str, function: Callable[[], object], instance: Any) -> None:

@@ -18,7 +18,7 @@ from ..events import recording
 from ..kernels.kernel import Kernel, kernel_from
 from ..launch.bound import Bound, bind
 from ..policies.range import MDRangePolicy, RangePolicy
-from ..views.deep_copy import NUMBERS, check_copy, same_block
+from ..views.deep_copy import NUMBERS, check_casting, check_copy, converted, same_block
 from ..views.interop import view_of
 from ..views.view import View
 from .steps import Part, Step, name_of, within
@@ -27,27 +27,14 @@ _MOST_RANKS = 4
 _SMALL = 1 << 20  # bytes; larger ones whose order changes are better left to the memory space
 
 
-def copy_step(
-    who: object,
-    space: ExecutionSpace,
-    dst: Any,
-    src: Any,
-    label: str | None,
-    after: tuple[Step, ...] | None,
-) -> Step:
-    """The step of a copy, which has been checked; `src` is a View, an array or a number."""
-    name = name_of(who, label, "deep_copy")
-    part = Copy(within(who, name), space, {"dst": dst, _name_of_source(src): src})
-    part.steps()
-    return Step("copy", name, after, part)
-
-
 def _name_of_source(src: Any) -> str:
     return "value" if type(src) is not View and isinstance(src, NUMBERS) else "src"
 
 
 class Copy(Part):
     """A `deep_copy`."""
+
+    casting = "same_kind"
 
     def _with(self, arguments: dict[str, Any]) -> Self:
         (src,) = (a for name, a in arguments.items() if name != "dst")
@@ -65,7 +52,9 @@ class Copy(Part):
             source = view_of(source, label="source of deep_copy")
             if target == source:
                 return ()
-        check_copy(target, source, self.space)
+        elif self.casting != Copy.casting:
+            source = converted(target, source)
+        check_copy(target, source, self.space, self.casting)
         if not isinstance(source, View) and target.dtype.fields is None:
             _number(target, source)  # of an empty View, too, which may grow
         with recording.at_once():
@@ -73,6 +62,30 @@ class Copy(Part):
         if bound is not None:
             return [Step("launch", bound.kernel.name, None, bound)]
         return [Step("copy", "deep_copy", None, (target, source))]
+
+
+class _ConvertingCopy(Copy):
+    """One between any real types."""
+
+    casting = "unsafe"
+
+
+def copy_step(
+    who: object,
+    space: ExecutionSpace,
+    dst: Any,
+    src: Any,
+    label: str | None,
+    after: tuple[Step, ...] | None,
+    casting: str = Copy.casting,
+) -> Step:
+    """The step of a copy, which has been checked; `src` is a View, an array or a number."""
+    name = name_of(who, label, "deep_copy")
+    check_casting(casting)
+    kind = Copy if casting == Copy.casting else _ConvertingCopy
+    part = kind(within(who, name), space, {"dst": dst, _name_of_source(src): src})
+    part.steps()
+    return Step("copy", name, after, part)
 
 
 def bound_copy(space: ExecutionSpace, target: View, source: Any) -> Bound | None:

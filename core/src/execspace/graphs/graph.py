@@ -273,9 +273,9 @@ class Graph(AnyGraph):
         return self._add(launch_step(self, self.space, bound, label, after))
 
     def _copy_after(
-        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None
+        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None, casting: str
     ) -> GraphNode:
-        return self._add(copy_step(self, self.space, dst, src, label, after))
+        return self._add(copy_step(self, self.space, dst, src, label, after, casting))
 
     def _host_after(
         self,

@@ -66,9 +66,11 @@ class Grows(ABC):
         must give: a graph returns no numbers."""
         return self.graph._bind(self._before(), policy, kernel, args, "scan", reducer, out, label)
 
-    def then_copy(self, dst: Any, src: Any, /, *, label: str | None = None) -> GraphNode:
+    def then_copy(
+        self, dst: Any, src: Any, /, *, label: str | None = None, casting: str = "same_kind"
+    ) -> GraphNode:
         """Add a `deep_copy` that comes after this; `src` is a View, an array or a number."""
-        return self.graph._copy_after(self._before(), dst, src, label)
+        return self.graph._copy_after(self._before(), dst, src, label, casting)
 
     def then_host(
         self, function: Callable[..., object], /, *args: Any, label: str | None = None
@@ -92,7 +94,7 @@ class AnyGraph(Grows):
 
     @abstractmethod
     def _copy_after(
-        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None
+        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None, casting: str
     ) -> GraphNode:
         """Add a copy."""
 

@@ -37,9 +37,9 @@ class Recorder:
         bound = Bound(kernel, plan, policy, bounds, args, label)
         self._keep(launch_step(self.who, self._space, bound, label, None))
 
-    def copy(self, target: Any, source: Any, instance: ExecutionSpace | None) -> None:
+    def copy(self, target: Any, source: Any, instance: ExecutionSpace | None, casting: str) -> None:
         check_space(self.who, self._space, instance, f"deep_copy into View '{target.label}'")
-        self._keep(copy_step(self.who, self._space, target, source, None, None))
+        self._keep(copy_step(self.who, self._space, target, source, None, None, casting))
 
     def call(
         self, name: str, function: Callable[[], object], instance: ExecutionSpace | None

@@ -248,7 +248,8 @@ def _other(step: Step, space: ExecutionSpace) -> Run:
         run: Run = step.work
         return run
     target, source = step.work
-    return lambda: deep_copy(target, source, instance=space)
+    # It was checked when it was recorded.
+    return lambda: deep_copy(target, source, instance=space, casting="unsafe")
 
 
 def _called(step: Step, space: ExecutionSpace, label: str) -> Run:

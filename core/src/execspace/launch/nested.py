@@ -15,7 +15,6 @@ from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
 from ..policies.checks import as_integer
-from ..policies.range import MAX_RANK
 from ..reducers.python_joins import total_of
 from .nested_policy import Nested
 from .team_member import TeamMember, checked_team
@@ -31,6 +30,9 @@ __all__ = [
     "ThreadVectorRange",
     "single",
 ]
+
+
+_MAX_RANK = 8
 
 
 class _Nested(Nested):
@@ -164,9 +166,9 @@ class _MDRange(_Nested):
         super().__init__(team)
         word = type(self).__name__
         self.extents = tuple(as_integer(n, f"{word}: an extent") for n in extents)
-        if not 2 <= len(extents) <= MAX_RANK:
+        if not 2 <= len(extents) <= _MAX_RANK:
             raise PolicyError(
-                f"{word}: got {len(extents)} extents; expected 2 to {MAX_RANK}. For one there "
+                f"{word}: got {len(extents)} extents; expected 2 to {_MAX_RANK}. For one there "
                 f"is es.{word.replace('MD', '')}."
             )
 
@@ -188,7 +190,7 @@ class TeamThreadMDRange(_MDRange):
     team : TeamMember
         The kernel's handle.
     *extents : int
-        Two to six.
+        Two to eight.
 
     Raises
     ------

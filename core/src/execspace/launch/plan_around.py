@@ -55,6 +55,10 @@ class PlanAround(Plan):
         """As `Plan.team_size_max`."""
         return self.inner.team_size_max(bounds, args)
 
+    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
+        """As `Plan.scratch_size`."""
+        return self.inner.scratch_size(bounds, args)
+
     def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
         """As `Plan.team_size_recommended`."""
         return self.inner.team_size_recommended(bounds, args)

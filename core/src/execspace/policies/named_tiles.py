@@ -1,4 +1,4 @@
-"""Tables of tiles by their names, and `default_tile`, which tells what is in them."""
+"""Tables of tiles by their names, and what spaces say of tiles: their own, and the largest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..plugins.selection import default_space, resolve
 
 __all__ = [
     "default_tile",
+    "max_total_tile_size",
 ]
 
 
@@ -139,3 +140,38 @@ def default_tile(
         return tuple(t or max(1, n) for t, n in zip(tile, whole, strict=True))
     target = default_space() if space is None else resolve(space)
     return target.default_tile(rank, iterate, whole, access)
+
+
+def max_total_tile_size(space: str | ExecutionSpace | None = None) -> int | None:
+    """Elements of the largest tile that a space runs as one block of threads.
+
+    Parameters
+    ----------
+    space : str or ExecutionSpace, optional
+        Default: the default space.
+
+    Returns
+    -------
+    int or None
+        Of a device the threads of its largest block, whose extents along single axes may be limited
+        beyond that. None of a host, which runs a tile of any size as one part.
+
+    Raises
+    ------
+    SpaceError
+        If the space cannot be used.
+
+    Notes
+    -----
+    A larger tile is no error: it is done in parts, as `explain` tells, and so it is where a kernel
+    needs many registers. As Kokkos' ``MDRangePolicy::max_total_tile_size``:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.max_total_tile_size("serial") is None
+    True
+    """
+    target = default_space() if space is None else resolve(space)
+    return target.max_total_tile_size

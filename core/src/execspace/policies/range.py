@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from math import prod
 from typing import Any, Self
 
-from ..base.brief import brief
 from ..base.errors import PolicyError
 from ..base.flags import lanes_of
 from ..base.free_threading import getter
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, with_class
 from ..contract.launch_spec import PolicySpec, policy_spec
 from ..contract.space import ExecutionSpace
-from ..contract.tiles import MOST_PER_THREAD
 from ..plugins.selection import resolve
 from .checks import (
     DYNAMIC,
@@ -27,10 +25,11 @@ from .checks import (
     as_integers,
     checked_count,
     checked_launch_bounds,
-    is_dynamic,
     on_space,
 )
+from .hints import Hints, WorkItems, as_hints, as_occupancy
 from .named_tiles import named_tile
+from .range_parameters import are_integers, check_tile, chunk_of, order_of, per_thread
 from .usual import SELDOM, Value, keep
 
 __all__ = [
@@ -46,13 +45,14 @@ _known_range = getter(_ranges)
 _turn = count()
 _boxes: dict[tuple[Any, ...], MDRangePolicy] = {}  # by lower, upper and space
 _known_box = getter(_boxes)
-ITERATE = ("auto", "left", "right")
 
 
 class _RangeParts:
-    """Attributes of a RangePolicy; assigned here, and then nowhere."""
+    """Attributes of a RangePolicy; assigned here, and then nowhere. `_hints` only if there are."""
 
-    __slots__ = ("bounds", "key", "launch_bounds", "space")
+    __slots__ = ("_hints", "bounds", "key", "launch_bounds", "space")
+
+    _hints: Hints
 
     bounds: tuple[int, ...]
     key: tuple[PolicySpec, ExecutionSpace | None]
@@ -73,34 +73,44 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         No block of threads of a device is larger (of reductions and scans: or than 32), so that its
         compiler may give each thread more registers. Host spaces have no such blocks and take no
         notice.
-    schedule : {"static", "dynamic"}
-        How indices come to threads. "static": each thread gets one part of the range, all of about
-        the same length. "dynamic": threads take chunks one after another until none is left, for
-        kernels whose work differs from index to index. Devices, which hand out blocks of threads
-        in this way anyhow, and spaces with one thread take no notice. A scan is static.
+    schedule : {"static", "dynamic"}, optional
+        How indices come to threads. "static", as by default: each thread gets one part of the
+        range, all of about the same length. "dynamic": threads take chunks one after another until
+        none is left, for kernels whose work differs from index to index. Devices, which hand out
+        blocks of threads in this way anyhow, and spaces with one thread take no notice. A scan is
+        static.
     chunk_size : int, optional
         Indices of a chunk, of the dynamic schedule only. By default the space chooses.
     lanes : int, optional
         Neighbouring indices that a host runs in the lanes of a vector: a power of two up to 64,
         and 1 for none. By default what the kernel says, or what seems to be fastest. Devices, whose
         threads are lanes anyhow, take no notice.
+    occupancy : int, optional
+        Percent, 1 to 100, of the threads that a multiprocessor of a GPU keeps: fewer blocks are
+        there at once, each with more of the cache. CUDA and HIP only; others take no notice.
+    work_items : {"light", "heavy", "regular", "irregular"}, or a pair of two, optional
+        What calls are like. "irregular": their work differs, so that hosts of several threads take
+        the dynamic schedule unless `schedule` is given. "light", "heavy": of a `parallel_for`, GPUs
+        take larger or smaller blocks than they would. Results do not depend on it.
 
     Raises
     ------
     PolicyError
         If a bound is not an integer, `end < begin`, `launch_bounds` or `chunk_size` is not
-        positive, `schedule` is not known, `chunk_size` is given without the dynamic one, or
-        `lanes` is no power of two.
+        positive, `schedule` or `work_items` is not known, `chunk_size` is given without the dynamic
+        schedule, `lanes` is no power of two, or `occupancy` no percentage.
 
     Notes
     -----
     In Kokkos these are ``Schedule<Dynamic>`` and ``ChunkSize``, which is allowed with
-    ``Schedule<Static>``, too: chunks go round the threads then. Kokkos:
+    ``Schedule<Static>``, too: chunks go round the threads then; ``DesiredOccupancy``, and
+    ``WorkItemProperty``. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
     """
 
     __slots__ = ()
     _fixed = frozenset(_RangeParts.__slots__)
+    _positional = ("begin", "end")
 
     def __new__(
         cls,
@@ -109,13 +119,16 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         *,
         space: str | ExecutionSpace | None = None,
         launch_bounds: int | None = None,
-        schedule: str = STATIC,
+        schedule: str | None = None,
         chunk_size: int | None = None,
         lanes: int | None = None,
+        occupancy: int | None = None,
+        work_items: WorkItems = None,
     ) -> Self:
         if end is None:
             begin, end = 0, begin
-        plain = launch_bounds is chunk_size is lanes is None and schedule is STATIC
+        plain = launch_bounds is chunk_size is lanes is occupancy is None
+        plain = plain and schedule is None and work_items is None
         plain = plain and type(begin) is type(end) is int and cls is RangePolicy
         if plain:
             try:
@@ -146,15 +159,17 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         if last - first > MOST:
             checked_count("RangePolicy", (last - first,))
         most = checked_launch_bounds(launch_bounds, "RangePolicy")
-        dynamic = schedule is not STATIC and is_dynamic(schedule, "RangePolicy")
-        chunk = 0 if chunk_size is None else _chunk(chunk_size, dynamic, first, last)
+        hints = as_hints(work_items, schedule, "RangePolicy")
+        chunk = 0 if chunk_size is None else chunk_of(chunk_size, hints.dynamic, first, last)
         self: Any = object.__new__(_RangeParts)
+        self._hints = hints
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
         self.launch_bounds = launch_bounds
         spec = policy_spec(
             "range", 1, nonnegative=first >= 0, launch_bounds=most, chunk_size=chunk,
-            dynamic=dynamic, lanes=lanes_of(lanes, "RangePolicy", PolicyError),
+            dynamic=hints.dynamic, lanes=lanes_of(lanes, "RangePolicy", PolicyError),
+            occupancy=as_occupancy(occupancy, "RangePolicy"), work_items=hints.spec,
         )  # fmt: skip
         self.key = (spec, self.space)
         if not MAY_CHANGE_CLASS or cls is not RangePolicy:
@@ -165,8 +180,9 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
 
     def _arguments(self) -> tuple[Any, ...]:
         options = {
-            "space": self.space, "launch_bounds": self.launch_bounds, "schedule": self.schedule,
-            "chunk_size": self.chunk_size, "lanes": self.lanes,
+            "space": self.space, "launch_bounds": self.launch_bounds,
+            "schedule": _named_schedule(self), "chunk_size": self.chunk_size, "lanes": self.lanes,
+            "occupancy": self.occupancy, "work_items": self.work_items,
         }  # fmt: skip
         return self.bounds, options
 
@@ -199,7 +215,8 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         chunk = "" if self.chunk_size is None else f", chunk_size={self.chunk_size}"
         lanes = "" if self.lanes is None else f", lanes={self.lanes}"
-        options = f"{bounds}{_shown_schedule(self.schedule)}{chunk}{lanes}{on_space(self.space)}"
+        hints = f"{lanes}{self._hints_shown()}"
+        options = f"{bounds}{_shown_schedule(self)}{chunk}{hints}{on_space(self.space)}"
         return f"RangePolicy({self.begin}, {self.end}{options})"
 
 
@@ -207,6 +224,7 @@ class _MDRangeParts:
     """Attributes of an MDRangePolicy."""
 
     __slots__ = (
+        "_hints",
         "bounds",
         "items_per_thread",
         "iterate",
@@ -218,8 +236,9 @@ class _MDRangeParts:
         "upper",
     )  # fmt: skip
 
+    _hints: Hints
     bounds: tuple[int, ...]
-    iterate: str
+    iterate: str | tuple[str, str]
     key: tuple[PolicySpec, ExecutionSpace | None]
     launch_bounds: int | None
     lower: tuple[int, ...]
@@ -244,9 +263,11 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         space chooses by what the kernel does, see `execspace.default_tile`. A name is that of a
         table of tiles, such as "kokkos" or "kokkos-2026"; it needs `iterate` to be "left" or
         "right".
-    iterate : {"auto", "left", "right"}
+    iterate : {"auto", "left", "right"}, or a pair of these
         Which index runs fastest: the first (left) or the last (right). "auto" follows the
-        layout of the Views that the kernel touches.
+        layout of the Views that the kernel touches. Of a pair the first one is the order of tiles
+        ("auto": that within them), and the second one that within a tile. On a device the first
+        one is which way blocks are numbered, also where the space chooses their shape.
     items_per_thread : int or sequence of int, optional
         Calls of the kernel by one thread of a device, in each dimension: a tile of registers, for
         neighbours share what they load. It comes on top of `tile`: a block of threads does
@@ -263,6 +284,9 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     lanes : int, optional
         As of `RangePolicy`: neighbouring indices of the dimension that runs fastest that a host
         runs in the lanes of a vector.
+    occupancy : int, optional
+    work_items : {"light", "heavy", "regular", "irregular"}, or a pair of two, optional
+        Both as of `RangePolicy`. Blocks have the shape of `tile` where it is given.
     space : str or ExecutionSpace, optional
 
     Raises
@@ -270,15 +294,18 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     PolicyError
         If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
         of `tile` or `items_per_thread` is not positive, a thread would have more than 16 calls, a
-        tile exceeds `launch_bounds`, `lanes` is no power of two, or an option is not known.
+        tile exceeds `launch_bounds`, `lanes` is no power of two, `occupancy` no percentage, or an
+        option is not known. At the launch: of a scan with a pair of orders.
 
     Notes
     -----
-    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
+    A pair is ``Rank<N, IterateOuter, IterateInner>`` of Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
     """
 
     __slots__ = ()
     _fixed = frozenset(_MDRangeParts.__slots__)
+    _positional = ("lower", "upper")
 
     def __new__(
         cls,
@@ -286,22 +313,25 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         upper: Sequence[int] | None = None,
         *,
         tile: Sequence[int] | str | None = None,
-        iterate: str = "auto",
+        iterate: str | tuple[str, str] = "auto",
         items_per_thread: int | Sequence[int] | None = None,
         launch_bounds: int | None = None,
-        schedule: str = STATIC,
+        schedule: str | None = None,
         lanes: int | None = None,
+        occupancy: int | None = None,
+        work_items: WorkItems = None,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
         plain = tile is items_per_thread is launch_bounds is lanes is None and cls is MDRangePolicy
-        plain = plain and iterate is _AUTO and schedule is STATIC
+        plain = plain and iterate is _AUTO and schedule is None
+        plain = plain and occupancy is None and work_items is None
         if plain:
             try:
                 known = _known_box((lower, upper, space))
             except TypeError:  # a list, or a space that has no hash
                 known = None
             if known is not None and (
-                (lower is known.lower and upper is known.upper) or _are_integers(lower, upper)
+                (lower is known.lower and upper is known.upper) or are_integers(lower, upper)
             ):
                 return known  # type: ignore[no-any-return]
         if upper is None:
@@ -310,7 +340,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         else:
             first = as_integers(lower, "a lower bound")
             last = as_integers(upper, "an upper bound")
-            if type(lower) is type(upper) is tuple and _are_integers(lower, upper):
+            if type(lower) is type(upper) is tuple and are_integers(lower, upper):
                 first, last = lower, upper  # which are known by identity, see above
         rank = len(first)
         if len(last) != rank:
@@ -329,13 +359,10 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         counts = [b - a for a, b in zip(first, last, strict=True)]
         if prod(counts) > MOST:
             checked_count("MDRangePolicy", counts)
-        if not isinstance(iterate, str) or iterate not in ITERATE:
-            raise PolicyError(
-                f"MDRangePolicy: iterate={brief(iterate)}; expected one of {ITERATE}."
-            )
+        inner, outer = order_of(iterate, rank)
         extents: tuple[int, ...] | None = None
         if isinstance(tile, str):
-            extents, calls = named_tile(tile, iterate, counts)
+            extents, calls = named_tile(tile, inner, counts)
             if items_per_thread is None and calls:
                 items_per_thread = calls
         elif tile is not None:
@@ -345,24 +372,26 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
                     f"MDRangePolicy: tile {extents}; expected {rank} extents of at least 1."
                 )
         if extents is not None:
-            _check_tile(extents, first, last)
-        calls = _per_thread(items_per_thread, rank)
+            check_tile(extents, first, last)
+        calls = per_thread(items_per_thread, rank)
         most = checked_launch_bounds(launch_bounds, "MDRangePolicy")
         if most and extents is not None and prod(extents) > most:
             raise PolicyError(
                 f"MDRangePolicy: tile {extents} has {prod(extents)} elements, one for each "
                 f"thread of a block, and launch_bounds={most} allows {most}; give a smaller tile."
             )
-        dynamic = schedule is not STATIC and is_dynamic(schedule, "MDRangePolicy")
         self: Any = object.__new__(_MDRangeParts)
+        self._hints = hints = as_hints(work_items, schedule, "MDRangePolicy")
         self.lower, self.upper, self.tile = first, last, extents
-        self.iterate, self.items_per_thread, self.launch_bounds = iterate, calls, launch_bounds
+        self.iterate = (outer, inner) if outer else inner
+        self.items_per_thread, self.launch_bounds = calls, launch_bounds
         self.space = None if space is None else resolve(space)
         self.bounds = first + last + (extents or ())
         tiled, nonnegative = extents is not None, min(first) >= 0
         spec = policy_spec(
-            "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic,
-            lanes=lanes_of(lanes, "MDRangePolicy", PolicyError),
+            "mdrange", rank, inner, tiled, nonnegative, calls, most, dynamic=hints.dynamic,
+            lanes=lanes_of(lanes, "MDRangePolicy", PolicyError), outer=outer,
+            occupancy=as_occupancy(occupancy, "MDRangePolicy"), work_items=hints.spec,
         )  # fmt: skip
         self.key = (spec, self.space)
         if not MAY_CHANGE_CLASS or cls is not MDRangePolicy:
@@ -381,7 +410,8 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         )
         options = {
             "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
-            "launch_bounds": self.launch_bounds, "schedule": self.schedule, "lanes": self.lanes,
+            "launch_bounds": self.launch_bounds, "schedule": _named_schedule(self),
+            "lanes": self.lanes, "occupancy": self.occupancy, "work_items": self.work_items,
             "space": self.space,
         }  # fmt: skip
         return (self.lower, self.upper), options
@@ -406,73 +436,29 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
         calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        schedule = _shown_schedule(self.schedule)
+        schedule = _shown_schedule(self)
         lanes = "" if self.lanes is None else f", lanes={self.lanes}"
-        options = f"{tile}{order}{calls}{bounds}{schedule}{lanes}{on_space(self.space)}"
+        hints = f"{lanes}{self._hints_shown()}"
+        options = f"{tile}{order}{calls}{bounds}{schedule}{hints}{on_space(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
-
-
-def _are_integers(lower: Any, upper: Any) -> bool:
-    """Whether tuples equal no others: True is 1, and so is 1.0."""
-    for bounds in (lower, upper or ()):
-        for n in bounds:
-            if type(n) is not int:
-                return False
-    return True
-
-
-def _chunk(value: Any, dynamic: bool, first: int, last: int) -> int:
-    """As in `PolicySpec.chunk_size`, of a range `first <= i < last`."""
-    size = as_integer(value, "RangePolicy: chunk_size")
-    if size < 1:
-        raise PolicyError(f"RangePolicy: chunk_size={size}; expected at least 1.")
-    if not dynamic:
-        raise PolicyError(
-            f"RangePolicy: chunk_size={size} with the static schedule, in which each thread gets "
-            f"one part of the range; give schedule='dynamic', too, or leave out chunk_size=."
-        )
-    if max(last, last - first) + size > MOST:
-        raise PolicyError(
-            f"RangePolicy: chunk_size={size} reaches beyond {MOST}, and kernels count in 64 bits; "
-            f"give a smaller one."
-        )
-    return size
 
 
 def _schedule(spec: PolicySpec) -> str:
     return DYNAMIC if spec.dynamic else STATIC
 
 
-def _shown_schedule(schedule: str) -> str:
+def _named_schedule(policy: RangePolicy | MDRangePolicy) -> str | None:
+    """The schedule that a policy names, or None where the other one would be no other."""
+    named = policy._hinted.schedule
+    if named == STATIC and "irregular" not in policy._hinted.words:
+        return None
+    return named
+
+
+def _shown_schedule(policy: RangePolicy | MDRangePolicy) -> str:
     """The schedule of a policy in its repr."""
-    return "" if schedule == STATIC else f", schedule={schedule!r}"
-
-
-def _check_tile(tile: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...]) -> None:
-    """Raise PolicyError for a tile whose elements, or last index, 64 bits cannot hold."""
-    furthest = zip(tile, lower, upper, strict=True)
-    if prod(tile) > MOST or any(max(-a, b) + t > MOST for t, a, b in furthest):
-        raise PolicyError(
-            f"MDRangePolicy: tile {tile} reaches beyond {MOST}, and kernels count in 64 bits; give "
-            f"a smaller tile."
-        )
-
-
-def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
-    """As in `PolicySpec.items_per_thread`."""
-    if value is None:
-        return ()
-    if isinstance(value, Iterable):
-        calls = as_integers(value, "a number of calls per thread")
-        fitting = len(calls) == rank
-    else:
-        calls, fitting = (as_integer(value, "MDRangePolicy: items_per_thread"),), True
-    if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
-        raise PolicyError(
-            f"MDRangePolicy: items_per_thread={brief(value)}; expected a number, or one for each "
-            f"of {rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
-        )
-    return calls
+    schedule = _named_schedule(policy)
+    return "" if schedule is None else f", schedule={schedule!r}"
 
 
 Policy = RangePolicy | MDRangePolicy

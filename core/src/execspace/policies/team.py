@@ -20,6 +20,7 @@ from .checks import (
     checked_launch_bounds,
     on_space,
 )
+from .hints import Hints, WorkItems, as_hints, as_occupancy
 from .usual import Value, keep
 
 __all__ = [
@@ -36,10 +37,11 @@ class _TeamParts:
     """Attributes of a TeamPolicy; assigned here, and then nowhere."""
 
     __slots__ = (
-        "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space", "team_size",
-        "vector_length",
+        "_hints", "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space",
+        "team_size", "vector_length",
     )  # fmt: skip
 
+    _hints: Hints
     bounds: tuple[int, ...]
     chunk_size: int | str
     key: tuple[PolicySpec, ExecutionSpace | None]
@@ -70,6 +72,11 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         No block of threads of a device is larger, so that its compiler may give each thread more
         registers. A team, ``team_size * vector_length``, must fit. Host spaces take no notice
         beyond that.
+    occupancy : int, optional
+        As of `RangePolicy`.
+    work_items : {"light", "heavy", "regular", "irregular"}, or a pair of two, optional
+        "irregular": the work of teams differs, so that threads of a host take them one after
+        another, or `chunk_size` at a time. No space takes notice of the others.
     space : str or ExecutionSpace, optional
         Where to run; the default space if not given.
 
@@ -77,8 +84,9 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
     ------
     PolicyError
         If a number is not an integer, `league_size` is negative, another number is less than 1,
-        `vector_length` is not a power of two, or a team exceeds `launch_bounds`. At the launch: if
-        the space has no teams, or none so large.
+        `vector_length` is not a power of two, a team exceeds `launch_bounds`, `occupancy` is no
+        percentage, or `work_items` is not known. At the launch: if the space has no teams, or none
+        so large.
 
     Notes
     -----
@@ -98,6 +106,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
 
     __slots__ = ()
     _fixed = frozenset(_TeamParts.__slots__)
+    _positional = ("league_size", "team_size", "vector_length")
 
     def __new__(
         cls,
@@ -107,9 +116,12 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         *,
         chunk_size: int | str = "auto",
         launch_bounds: int | None = None,
+        occupancy: int | None = None,
+        work_items: WorkItems = None,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
-        plain = chunk_size is _AUTO and launch_bounds is None and cls is TeamPolicy
+        plain = chunk_size is _AUTO and launch_bounds is occupancy is None
+        plain = plain and work_items is None and cls is TeamPolicy
         plain = plain and type(league_size) is int  # True equals 1, and so does 1.0
         plain = plain and (team_size is _AUTO or type(team_size) is int)
         plain = plain and (vector_length is _AUTO or type(vector_length) is int)
@@ -145,8 +157,13 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
             checked_count("TeamPolicy", (teams, threads or 1, lanes or 1))
             checked_count("TeamPolicy with its last chunk", (teams + chunk,))
         where = None if space is None else resolve(space)
-        spec = policy_spec("team", 1, "auto", False, True, (), most, threads, lanes, chunk)
+        hints = as_hints(work_items, None, "TeamPolicy")
+        spec = policy_spec(
+            "team", 1, "auto", False, True, (), most, threads, lanes, chunk, hints.dynamic,
+            occupancy=as_occupancy(occupancy, "TeamPolicy"), work_items=hints.spec,
+        )  # fmt: skip
         self: Any = object.__new__(_TeamParts)
+        self._hints = hints
         self.league_size = teams
         self.team_size = threads or "auto"
         self.vector_length = lanes or "auto"
@@ -167,7 +184,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         sizes = (self.league_size, self.team_size, self.vector_length)
         options = {
             "chunk_size": self.chunk_size, "launch_bounds": self.launch_bounds,
-            "space": self.space,
+            "occupancy": self.occupancy, "work_items": self.work_items, "space": self.space,
         }  # fmt: skip
         return sizes, options
 
@@ -206,11 +223,52 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         return int(made.plan.team_size_recommended(made.bounds, made.arguments))
 
     def _planned(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> Any:
-        free = TeamPolicy(
-            self.league_size, "auto", self.vector_length, chunk_size=self.chunk_size,
-            launch_bounds=self.launch_bounds, space=self.space,
-        )  # fmt: skip
+        free = self.with_options(team_size="auto")
         return ports.planned(free, kernel, args, pattern, reducer)
+
+    def scratch_size(
+        self,
+        kernel: Any,
+        /,
+        *args: Any,
+        level: int = 0,
+        pattern: str = "for",
+        reducer: Any = None,
+    ) -> int:
+        """Bytes of scratch memory of a team in a launch of a kernel, with what is padding in it.
+
+        Parameters
+        ----------
+        kernel, *args
+            As for `parallel_for`. The kernel is compiled, but not launched.
+        level : {0, 1}, default 0
+            As of `team.scratch`: small and fast (0), or large (1).
+        pattern, reducer
+            As for `team_size_max`.
+
+        Returns
+        -------
+        int
+            At the policy's team size; of "auto", at the size that the launch would have. 0 if the
+            kernel asks for none. What a space needs for itself, such as for joining values, does
+            not count.
+
+        Raises
+        ------
+        PolicyError
+            If there is no such level, and as the launch would.
+        KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError
+            As the launch would.
+
+        Notes
+        -----
+        Kokkos' ``scratch_size`` says what a program has asked for in `set_scratch_size`; here the
+        compiler finds it in the kernel.
+        """
+        _check_level("scratch_size", level)
+        made = ports.planned(self, kernel, args, pattern, reducer)
+        plan, bounds, _ = made.plan.chosen(made.bounds, made.arguments)
+        return int(plan.scratch_size(bounds, made.arguments)[level])
 
     def vector_length_max(self) -> int:
         """Most lanes of a thread on the policy's space, or on the default space.
@@ -235,8 +293,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         PolicyError
             If the space has no teams, or there is no such level.
         """
-        if not isinstance(level, int) or level not in (0, 1):
-            raise PolicyError(f"scratch_size_max: level={brief(level)}; expected 0 or 1.")
+        _check_level("scratch_size_max", level)
         return self._limits().scratch[level]
 
     def _limits(self) -> TeamLimits:
@@ -251,7 +308,14 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
             sizes.pop()
         chunk = "" if self.chunk_size == "auto" else f", chunk_size={self.chunk_size}"
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{on_space(self.space)})"
+        options = f"{chunk}{bounds}{self._hints_shown()}{on_space(self.space)}"
+        return f"TeamPolicy({', '.join(map(repr, sizes))}{options})"
+
+
+def _check_level(who: str, level: Any) -> None:
+    """Raise PolicyError for a level of scratch memory that there is not."""
+    if not isinstance(level, int) or level not in (0, 1):
+        raise PolicyError(f"{who}: level={brief(level)}; expected 0 or 1.")
 
 
 def _size(what: str, value: Any) -> int:
@@ -274,11 +338,6 @@ def check_teams(kernel: str, spec: LaunchSpec, space: ExecutionSpace) -> None:
         raise PolicyError(
             f"Kernel '{kernel}': space '{space.name}' has no teams, which a TeamPolicy needs; "
             f"launch it on another space, with space=."
-        )
-    if spec.array_shape is not None:
-        raise PolicyError(
-            f"Kernel '{kernel}': an array reduction, reducer={spec.reducer!r}, cannot have a "
-            f"TeamPolicy; return a tuple and give a tuple of reducers."
         )
     limits, wanted = space.team_limits(), spec.policy
     if wanted.team_size > limits.team_size_max:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ViewError, ViewTypeError
+from ..base.readonly import ReadOnly
 from ..contract.dtypes import name_of
 
 # A memmap is memory, and records of a recarray are records without it. Of each only the class
@@ -124,6 +125,8 @@ _KNOWN = (
 def advice(source: Any) -> str:
     """A sentence that says how to make an array of something; empty if that is not known."""
     kind = type(source)
+    if isinstance(source, ReadOnly) and (text := source._in_launches):
+        return text
     if isinstance(source, np.ma.MaskedArray):
         return "Say what stands for masked elements: x.filled(value)."
     if written := lazy(source):

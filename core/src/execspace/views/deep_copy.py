@@ -34,12 +34,18 @@ __all__ = [
 
 
 NUMBERS = (int, float, complex, np.generic)
+_SAME_KIND, _UNSAFE = CASTING = ("same_kind", "unsafe")
 # Numbers that elements of a type hold as they are, for which nothing need be looked up.
 _USUAL = frozenset(((float, "float64"), (np.float64, "float64"), (complex, "complex128")))
 
 
 def deep_copy(
-    dst: View | Any, src: View | Any, /, *, instance: ExecutionSpace | None = None
+    dst: View | Any,
+    src: View | Any,
+    /,
+    *,
+    instance: ExecutionSpace | None = None,
+    casting: str = _SAME_KIND,
 ) -> None:
     """Copy elements from `src` to `dst`; any pair of layouts and of memory spaces.
 
@@ -52,6 +58,11 @@ def deep_copy(
     instance : ExecutionSpace, optional
         Copy in order with what is launched on this space or instance of it, and do not block if
         it is asynchronous. Without it all spaces are fenced before and after.
+    casting : {"same_kind", "unsafe"}
+        Whether numbers may lose their kind, a float its fraction: "unsafe" converts any real
+        number to any other, as what a kernel stores is converted. Floats are truncated to integers,
+        of those out of range, and of NaN, the results are not specified; bools are whether a number
+        is not zero. "same_kind" refuses that.
 
     Raises
     ------
@@ -63,13 +74,19 @@ def deep_copy(
         If one of them is not an array, or means more than its elements, see `view_of`.
     DTypeError
         If elements of `src` cannot be stored in `dst` without losing their kind (a complex
-        into a float, a float into an integer), or records differ.
+        into a float, a float into an integer), or records differ; with "unsafe", for complex
+        numbers and records only. If `casting` is another word.
 
     Notes
     -----
-    As Kokkos' forms with two and with three arguments:
+    `casting` is as of `numpy.copyto`. The space that copies converts elements on their way,
+    and through no other buffers than those of any copy between two types.
+
+    As Kokkos' forms with two and with three arguments, which convert:
     https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
     """
+    if casting is not _SAME_KIND:
+        check_casting(casting)
     if not dispatch.TOOLS and _done_again(dst, src, instance):
         return
     target = dst if type(dst) is View else view_of(dst, label="destination of deep_copy")
@@ -84,6 +101,8 @@ def deep_copy(
     recorder = current() if dispatch.TOOLS else None
     number = type(src) is not View and isinstance(src, NUMBERS)
     source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
+    if number and casting == _UNSAFE:
+        source = src = converted(target, src)
     fences = instance is None and recorder is None
     copies = number or target.data_ptr != source.data_ptr or target != source
     if fences:
@@ -94,13 +113,13 @@ def deep_copy(
         else:
             waited_for_all("deep_copy: before", target.memory_space, source.memory_space)
     if recorder is not None:
-        recorder.copy(target, source, instance)
+        recorder.copy(target, source, instance, casting)
     elif copies:
         if instance is None or not pending.watches(instance):
-            _move(target, source, instance)
+            _move(target, source, instance, casting)
         else:
             with pending.work("deep_copy", queue_of(instance), _touched(target, source)):
-                _move(target, source, instance)
+                _move(target, source, instance, casting)
     # The copy has blocked; so the second fence, as Kokkos has it, is for those who are told of it.
     if fences and (dispatch.TOOLS or config.is_portable()):
         fence("deep_copy: after")
@@ -153,12 +172,34 @@ def _copier_of(dst: Any, src: Any, to: Any, source: Any) -> Copier:
     return kept
 
 
-def _move(target: View, source: Any, instance: ExecutionSpace | None) -> None:
+def _move(target: View, source: Any, instance: ExecutionSpace | None, casting: str) -> None:
     """Copy from a View, or fill with a number."""
-    if isinstance(source, View):
+    if not isinstance(source, View):
+        _fill(target, source, instance)
+    elif casting == _SAME_KIND:
         _copy(target, source, instance)
     else:
-        _fill(target, source, instance)
+        with np.errstate(invalid="ignore"):  # of what is out of range
+            _copy(target, source, instance, casting)
+
+
+def check_casting(casting: Any) -> None:
+    """Raise DTypeError for what is none."""
+    if not isinstance(casting, str) or casting not in CASTING:
+        raise DTypeError(f"deep_copy: casting={brief(casting)}; expected one of {CASTING}.")
+
+
+def converted(target: View, value: Any) -> Any:
+    """A number of the kind of a View's elements, if it is a real one of another kind."""
+    number, _ = as_number(value)
+    array = np.asarray(number)
+    goal, kind = kind_of(target.dtype), kind_of(array.dtype)
+    if goal not in "biuf" or kind not in "biuf" or "biuf".index(kind) <= "biuf".index(goal):
+        return value
+    if kind in "iu" and goal in "iu":
+        return value
+    with np.errstate(invalid="ignore"):
+        return array.astype(target.dtype)[()]
 
 
 def _touched(target: View, source: Any) -> list[pending.Touched]:
@@ -168,10 +209,12 @@ def _touched(target: View, source: Any) -> list[pending.Touched]:
     return touched
 
 
-def check_copy(target: View, source: Any, instance: ExecutionSpace | None) -> None:
+def check_copy(
+    target: View, source: Any, instance: ExecutionSpace | None, casting: str = _SAME_KIND
+) -> None:
     """Raise what copying would."""
     if isinstance(source, View):
-        _checked(target, source, instance)
+        _checked(target, source, instance, casting)
     else:
         _checked_number(target, source, instance)
 
@@ -181,7 +224,7 @@ def _checked_number(target: View, value: Any, instance: ExecutionSpace | None) -
     number = value
     if (type(value), target.type.dtype) not in _USUAL:
         number, kind = as_number(value)
-        check_kind(kind, target)
+        check_kind(kind, target, casting=_SAME_KIND)
     _check_instance(instance, target, target)
     return number
 
@@ -224,17 +267,23 @@ def _where(view: View) -> str:
 
 
 def as_number(value: Any) -> tuple[Any, Any]:
-    """A number as it is stored, and what `check_kind` takes for its kind."""
+    """A number as it is stored, and what `check_kind` takes for its kind.
+
+    NumPy's integers become Python's, which raise where elements do not hold them.
+    """
     if isinstance(value, np.generic):
-        return value, value.dtype
+        return int(value) if value.dtype.kind in "iu" else value, value.dtype
     number = plain_number(value)
     return number, type(number)
 
 
-def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> None:
+def check_kind(
+    kind: Any, target: View, what: str = "deep_copy: a value", *, casting: str = ""
+) -> None:
     """Raise DTypeError if elements of a View cannot hold such values without losing their kind.
 
     `kind` is a dtype, or the class of a Python number, which is as narrow as it needs to be.
+    `casting` is that of `deep_copy`, or empty for what has no such option.
     """
     weak = {int: "i", float: "f", complex: "c", bool: "b"}.get(kind)
     order = "biufc"
@@ -249,9 +298,12 @@ def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> Non
         fits = weak is None and np.dtype(kind) == target.dtype
     else:
         fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
+        fits = fits or (casting == _UNSAFE and source != "c")
     if not fits:
         given = kind.__name__ if weak else name_of(np.dtype(kind))
         remedy = "" if "V" in (source, goal) else f"; convert it first: astype('{target.dtype}')"
+        if casting == _SAME_KIND and remedy and source != "c":
+            remedy += f", or give casting='{_UNSAFE}'"
         raise DTypeError(
             f"{what} of type {given} cannot be stored in View '{target.label}' of dtype "
             f"{name_of(target.dtype)} without loss of kind{remedy}."
@@ -329,7 +381,9 @@ def share_elements(a: View, b: View) -> bool:
     return may_share(ArrayInterface(a, None), ArrayInterface(b, None))
 
 
-def _checked(target: View, source: View, instance: ExecutionSpace | None) -> MemorySpace:
+def _checked(
+    target: View, source: View, instance: ExecutionSpace | None, casting: str
+) -> MemorySpace:
     """The memory space that can copy; raises where there is none, or the Views do not fit."""
     if target.shape != source.shape:
         raise ViewError(
@@ -337,7 +391,7 @@ def _checked(target: View, source: View, instance: ExecutionSpace | None) -> Mem
             f"View '{source.label}' has {source.shape}; expected the same."
         )
     if source.dtype is not target.dtype:
-        check_kind(source.dtype, target)
+        check_kind(source.dtype, target, casting=casting)
     to, from_ = target.memory_space, source.memory_space
     if to.reaches(from_):
         mover = to
@@ -359,8 +413,10 @@ def _checked(target: View, source: View, instance: ExecutionSpace | None) -> Mem
     return mover
 
 
-def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
-    mover = _checked(target, source, instance)
+def _copy(
+    target: View, source: View, instance: ExecutionSpace | None, casting: str = _SAME_KIND
+) -> None:
+    mover = _checked(target, source, instance, casting)
     if dispatch.TOOLS:
         with copy_events(_where(target), _where(source), target.nbytes, instance):
             mover.copy(target, source, instance)

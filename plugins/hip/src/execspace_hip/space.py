@@ -10,10 +10,11 @@ from cupy_backends.cuda.api import runtime
 from execspace_compiler.backend import Dialect, Limits, hip
 from execspace_gpu.compiling import compile_code
 from execspace_gpu.graph_functions import HIP_GRAPHS
+from execspace_gpu.occupancy import Residency
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace
 
-from .amdgpu.resource_usage import resource_usage_of
+from .amdgpu.resource_usage import residency_of, resource_usage_of
 from .amdgpu.targets import LDS, Target, hip_tiles, limits_of, target_of
 from .build import HIPRTC
 from .plugin import PROTOCOLS
@@ -68,6 +69,15 @@ class Hip(GpuExecutionSpace):
     def limits(self) -> Limits:
         found = self._properties
         return limits_of(found["maxThreadsPerBlock"], found["maxThreadsDim"], found["maxGridSize"])
+
+    @property
+    def all_shared(self) -> int:
+        return 0  # LDS is nothing but LDS
+
+    def residency(self, program: Program, function: int, threads: int) -> Residency:
+        """By the model of the target: CuPy has no such query of HIP."""
+        registers, own = program.registers(function), program.own_shared(function)
+        return residency_of(self.target, registers, own, threads)
 
     def resource_usage(self, program: Program, group: int) -> dict[str, dict[str, int]]:
         code = compile_code(program.code, self.compiler, self.arch, self.short, bytes).loaded

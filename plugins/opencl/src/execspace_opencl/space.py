@@ -67,6 +67,7 @@ class OpenCL(DeviceSpace):
             float16=True,
             atomic_bytes=8,
             ordered_reductions=not device.flat,
+            hints=("work_items",) if device.flat else (),
         )
 
     @property
@@ -80,6 +81,10 @@ class OpenCL(DeviceSpace):
     @property
     def concurrency(self) -> int:
         return self.units * 2048 if self.device.flat else self.units
+
+    @property
+    def max_total_tile_size(self) -> int | None:
+        return self.device.traits.limits.threads if self.device.flat else None
 
     def team_limits(self) -> TeamLimits:
         return self.device.traits.team_limits()

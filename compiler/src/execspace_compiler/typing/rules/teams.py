@@ -62,7 +62,7 @@ def _range(cx: Context, call: Call) -> NestedRange:
         got = "nothing" if not args else describe(args[0])
         hint = f"write {name}(team, n), where team is the first parameter of the kernel"
         raise type_fault(loc, f"{name} takes a team first, got {got}", hint)
-    most, least = (6, 2) if several else (2, 1)
+    most, least = (8, 2) if several else (2, 1)
     if not least <= len(args) - 1 <= most:
         form = "team, n0, n1" if several else "team, n) or (team, begin, end"
         got = counted(len(args) - 1, "extent" if several else "bound")

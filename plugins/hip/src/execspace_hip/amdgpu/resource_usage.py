@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from execspace_gpu.occupancy import Residency
+
 from .code_object import read_code_object
 from .targets import Target, occupancy
 
@@ -30,3 +32,15 @@ def resource_usage_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, 
             f"{target.name} ({target.family}), {full}"
         )
     return usage, lines
+
+
+def residency_of(
+    target: Target, registers: int, own: int, threads: int, scalars: int = 0
+) -> Residency:
+    """How many work-groups run at once on a unit, by the LDS that a launch adds to their own."""
+    keeps = target.waves * target.simds * target.wave
+
+    def groups(nbytes: int) -> int:
+        return occupancy(target, registers, own + nbytes, threads, scalars).groups
+
+    return Residency(groups, threads, keeps, target.lds - own)

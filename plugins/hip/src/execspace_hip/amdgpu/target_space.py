@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from execspace_compiler.backend import DeviceCode, Dialect, Limits, hip
 from execspace_gpu.compiling import Compiler
+from execspace_gpu.occupancy import Residency
 from execspace_gpu.target import ResourceUsage, TargetSpace
 
 from ..options import options_for
+from .code_object import read_code_object
 from .offline import OfflineCompiler, faults, find_compiler
-from .resource_usage import resource_usage_of
+from .resource_usage import residency_of, resource_usage_of
 from .targets import LDS, MOST_THREADS, Target, hip_tiles, limits_of, target_of
 
 _FINE_GRAINED_SINCE = 21  # version of clang
@@ -77,6 +79,10 @@ class HipTarget(TargetSpace):
     @property
     def shared(self) -> int:
         return self.target.lds
+
+    def residency(self, code: bytes, name: str, threads: int) -> Residency:
+        k = read_code_object(code).kernels[name]
+        return residency_of(self.target, k.vgprs, k.lds, threads, k.sgprs)
 
     def measure(self, device_code: DeviceCode, code: bytes) -> tuple[ResourceUsage, list[str]]:
         return resource_usage_of(code, self.target)
