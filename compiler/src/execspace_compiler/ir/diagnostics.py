@@ -81,13 +81,23 @@ NOWHERE = Loc("<generated>", 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault: where, what is wrong, what to write instead, and the calls that lead to it."""
+    """One fault: where, what is wrong, what to write instead, and the calls that lead to it.
+
+    One that is found within a folder is that of the first call that stands outside of it.
+    """
 
     loc: Loc
     message: str
     hint: str = ""
     kind: type[KernelError] = KernelTypeError
     calls: tuple[Loc, ...] = ()
+    within: str = ""
+
+    def called(self, loc: Loc) -> Diagnostic:
+        """The same in a function that is called at `loc`."""
+        if self.within and self.loc.file.startswith(self.within):
+            return replace(self, loc=loc)
+        return self if loc in self.calls else replace(self, calls=(*self.calls, loc))
 
     def __str__(self) -> str:
         parts = [f"{self.loc}: {self.message}", self.loc.excerpt()]
@@ -107,10 +117,7 @@ class Fault(Exception):
 
     def called(self, loc: Loc) -> Fault:
         """The same fault, in a function that is called at `loc`."""
-        found = (
-            d if loc in d.calls else replace(d, calls=(*d.calls, loc)) for d in self.diagnostics
-        )
-        return Fault(*found)
+        return Fault(*(d.called(loc) for d in self.diagnostics))
 
 
 def syntax_fault(loc: Loc, message: str, hint: str = "") -> Fault:
@@ -147,6 +154,10 @@ class Reporter:
         found = self.diagnostics
         if not found:
             return
+        folders = tuple({d.within for d in found if d.within})
+        if folders:  # what fails there after a refusal is its consequence
+            found = [d for d in found if d.within or not d.loc.file.startswith(folders)]
+            found = list({(d.loc, d.message): d for d in found}.values())
         kind = KernelSyntaxError
         if all(d.kind is not KernelSyntaxError for d in found):
             kind = found[0].kind  # type: ignore[assignment]

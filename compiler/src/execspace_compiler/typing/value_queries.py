@@ -110,7 +110,8 @@ def _use(value: Value) -> str:
         case Method():
             return f"call it: {value.name}(...)"
         case StructValue() if value.items:
-            return f"take one of its fields: {', '.join(value.names)}"
+            used = getattr(value.cls, "_for_kernels", value.names)
+            return f"take one of its fields: {', '.join(used)}"
         case TupleValue() if value.own is not None:
             return f"take one of its fields: {', '.join(value.names)}"
         case TupleValue():

@@ -36,19 +36,7 @@ def argument(
     ViewError, DTypeError
         If it has another rank, no real numbers, or is read-only and must not be.
     """
-    label = f"{role} of {what}"
-    refuse_transfer(source, what, role)
-    check_plain(source, label)
-    try:
-        view = view_of(source, label=label)
-    except TypeError as error:
-        if isinstance(error, DTypeError):
-            raise DTypeError(f"{what}: {role}: {error}") from None
-        more = f" {text}" if (text := advice(source)) else ""
-        raise ViewTypeError(
-            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an "
-            f"array.{more}"
-        ) from None
+    view = source if type(source) is View else _wrapped(source, what, role)
     if numbers and view.rank != 1:
         raise ViewError(
             f"{what}: View '{view.label}' has rank {view.rank}; expected rank 1. Take one row or "
@@ -76,6 +64,23 @@ def argument(
             f"es.deep_copy, and pass that."
         )
     return view
+
+
+def _wrapped(source: Any, what: str, role: str) -> View:
+    """A View of what is none."""
+    label = f"{role} of {what}"
+    refuse_transfer(source, what, role)
+    check_plain(source, label)
+    try:
+        return view_of(source, label=label)
+    except TypeError as error:
+        if isinstance(error, DTypeError):
+            raise DTypeError(f"{what}: {role}: {error}") from None
+        more = f" {text}" if (text := advice(source)) else ""
+        raise ViewTypeError(
+            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an "
+            f"array.{more}"
+        ) from None
 
 
 def refuse_transfer(source: Any, what: str, role: str) -> None:

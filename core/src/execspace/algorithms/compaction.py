@@ -19,8 +19,8 @@ from .arguments import check_apart
 from .copying import copy_part
 from .std_arguments import (
     Space,
-    check_number,
     check_same_kind,
+    compared,
     first_true,
     function_of,
     is_false,
@@ -124,7 +124,6 @@ def remove_copy(
     >>> y
     array([3, 4, 5, 0, 0])
     """
-    check_number(value, "remove_copy", "value")
     return _packed("remove_copy", source, destination, _is_another, value, space, label)
 
 
@@ -200,6 +199,8 @@ def _packed(
     )
     check_same_kind(a, b, what)
     check_apart((a, b), what)
+    if rule is _is_another:
+        given = compared(given, a, what, "value")
     return _pack(where, a, 0, a.shape[0], b, rule, given, what, label)
 
 
@@ -273,7 +274,6 @@ def remove(view: View | Any, value: Any, *, space: Space = None, label: str | No
     >>> x[:kept]
     array([3, 4, 5])
     """
-    check_number(value, "remove", "value")
     return _removed("remove", view, _is_another, value, space, label)
 
 
@@ -330,6 +330,8 @@ def _removed(
     records: bool = False,
 ) -> int:
     where, (row,) = ranges(what, space, (view, "view*"), records=records)
+    if rule is _is_another:
+        given = compared(given, row, what, "value")
     n = row.shape[0]
     name = label or what
     first = first_true(where, n, name, _where_it_breaks, row, rule, given)

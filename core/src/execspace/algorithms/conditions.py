@@ -13,7 +13,7 @@ from ..policies.range import RangePolicy
 from ..views.view import View
 from .std_arguments import (
     Space,
-    check_number,
+    compared,
     function_of,
     is_false,
     is_true,
@@ -149,9 +149,9 @@ def count(view: View | Any, value: Any, *, space: Space = None, label: str | Non
     >>> es.algorithms.count(np.array([3, 1, 3]), 3, space="oracle")
     2
     """
-    check_number(value, "count", "value")
     where, (row,) = ranges("count", space, (view, "view"))
-    return _counted(where, row, is_value, value, label or "count")
+    wanted = compared(value, row, "count", "value")
+    return _counted(where, row, is_value, wanted, label or "count")
 
 
 def count_if(

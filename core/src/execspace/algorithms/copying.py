@@ -237,10 +237,13 @@ def copy_part(
     where: ExecutionSpace, n: int, source: View, begin: int, destination: View, to: int, label: str
 ) -> None:
     """Copy `n` elements from `begin` on to the place `to`, of Views that do not overlap there."""
-    if n:
-        parallel_for(
-            RangePolicy(n, space=where), _copy_one, source, begin, destination, to, label=label
-        )
+    if not n:
+        return
+    policy = RangePolicy(n, space=where)
+    if begin or to:
+        parallel_for(policy, _copy_one, source, begin, destination, to, label=label)
+    else:  # which devices read and write in packs
+        parallel_for(policy, _copy_same, source, destination, label=label)
 
 
 _DIRECT = 64  # parts that are moved without memory between
@@ -353,6 +356,10 @@ def _rotate_copy(
 
 def _copy_one(i: Any, source: Any, begin: Any, destination: Any, to: Any) -> None:
     destination[to + i] = source[begin + i]
+
+
+def _copy_same(i: Any, source: Any, destination: Any) -> None:
+    destination[i] = source[i]
 
 
 def _reverse_copy_one(i: Any, source: Any, destination: Any) -> None:

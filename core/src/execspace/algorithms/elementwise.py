@@ -11,20 +11,23 @@ import inspect
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..base.brief import brief
-from ..base.errors import LaunchError
+from ..base.errors import DTypeError, LaunchError
 from ..events.recording import by_extents
 from ..launch.parallel import parallel_for
 from ..policies.range import RangePolicy
+from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .std_arguments import (
     Space,
     check_in_place_or_apart,
     check_room,
-    check_value,
     function_of,
     position,
     ranges,
+    stored,
 )
 
 __all__ = [
@@ -126,8 +129,9 @@ def fill(view: View | Any, value: Any, *, space: Space = None, label: str | None
     Parameters
     ----------
     view : View or array, rank 1
-        Of numbers or bools.
-    value : number
+        Of any element type, records included.
+    value : number or record
+        A record of the type of the elements, as ``array[0]`` of NumPy.
     space, label : optional
         As of `for_each`.
 
@@ -135,6 +139,8 @@ def fill(view: View | Any, value: Any, *, space: Space = None, label: str | None
     ------
     DTypeError
         If the View cannot hold the number without losing its kind, as an integer a float.
+    LaunchError
+        If `value` is no number, or an integer that the element type does not hold.
     ViewError, TypeError, SpaceAccessError
         As `for_each`; also if the View is read-only.
 
@@ -175,10 +181,23 @@ def fill_n(
 
 
 def _fill(what: str, n: Any, value: Any, space: Space, label: str | None, *, view: Any) -> None:
-    where, (row,) = ranges(what, space, (view, "view*"))
+    where, (row,) = ranges(what, space, (view, "view*"), records=True)
     number = _number(n, row, what)
-    check_value(value, row, what, "value")
-    parallel_for(RangePolicy(number, space=where), _store, row, value, label=label or what)
+    if row.dtype.fields is not None:
+        deep_copy(row[:number], _record(value, row, what), instance=where)
+        return
+    given = stored(value, row, what, "value")
+    parallel_for(RangePolicy(number, space=where), _store, row, given, label=label or what)
+
+
+def _record(value: Any, view: View, what: str) -> Any:
+    """A record that is stored in all elements."""
+    if not isinstance(value, np.void) or value.dtype != np.dtype(view.dtype):
+        raise DTypeError(
+            f"{what}: value={brief(value)} cannot be stored in View '{view.label}' of records, "
+            f"dtype {view.dtype}; expected a record of that type, such as array[0]."
+        )
+    return value
 
 
 def generate(
@@ -189,7 +208,7 @@ def generate(
     Parameters
     ----------
     view : View or array, rank 1
-        Of numbers or bools.
+        Of any element type, records included.
     function : function
         Of nothing, as in C++, or of the index of the element.
     space, label : optional
@@ -262,7 +281,7 @@ def _takes(f: Any, number: int) -> bool:
 def _generate_all(
     what: str, n: Any, kernel: Any, f: Any, space: Space, label: str | None, *, view: Any
 ) -> None:
-    where, (row,) = ranges(what, space, (view, "view*"))
+    where, (row,) = ranges(what, space, (view, "view*"), records=True)
     number = _number(n, row, what)
     parallel_for(RangePolicy(number, space=where), kernel, row, f, label=label or what)
 
@@ -335,7 +354,7 @@ def transform(*arguments: Any, space: Space = None, label: str | None = None) ->
 def _transform(f: Any, space: Space, label: str | None, *, source: Any, destination: Any) -> None:
     what = "transform"
     where, (a, c) = ranges(
-        what, space, (source, "source"), (destination, "destination*"), records=("source",)
+        what, space, (source, "source"), (destination, "destination*"), records=True
     )
     check_room(c, a.shape[0], what)
     check_in_place_or_apart(a, c, what)
@@ -352,7 +371,7 @@ def _transform_both(
         (source1, "source1"),
         (source2, "source2"),
         (destination, "destination*"),
-        records=("source1", "source2"),
+        records=True,
     )
     for view in (b, c):
         check_room(view, a.shape[0], what)

@@ -13,7 +13,7 @@ from ..reducers.builtin import Max
 from ..views.view import View
 from .std_arguments import (
     Space,
-    check_number,
+    compared,
     first_true,
     function_of,
     is_false,
@@ -71,9 +71,9 @@ def find(view: View | Any, value: Any, *, space: Space = None, label: str | None
     >>> es.algorithms.find(np.array([3, 1, 4, 1]), 1, space="oracle")
     1
     """
-    check_number(value, "find", "value")
     where, (row,) = ranges("find", space, (view, "view"))
-    return first_true(where, row.shape[0], label or "find", located, row, is_value, value)
+    wanted = compared(value, row, "find", "value")
+    return first_true(where, row.shape[0], label or "find", located, row, is_value, wanted)
 
 
 def find_if(

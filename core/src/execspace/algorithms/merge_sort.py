@@ -64,6 +64,23 @@ def _merge_order(
     dst[to] = src[i]
 
 
+# Functions return no records, so of them indices are compared.
+
+
+def _merge_records(i: int, src: Any, dst: Any, width: int, less: Any, descending: bool) -> None:
+    by_index = lambda a, b: less(src[a], src[b])  # noqa: E731
+    to = _destination(i, len(src), width, lambda k: k, by_index, descending)
+    dst[to] = src[i]
+
+
+def _merge_order_of_records(
+    i: int, keys: Any, src: Any, dst: Any, width: int, less: Any, descending: bool
+) -> None:
+    by_index = lambda a, b: less(keys[a], keys[b])  # noqa: E731
+    to = _destination(i, len(src), width, lambda k: src[k], by_index, descending)
+    dst[to] = src[i]
+
+
 def _count_up(i: int, order: Any) -> None:
     order[i] = i
 
@@ -74,8 +91,9 @@ def merge_sort(view: View, descending: bool, space: ExecutionSpace, less: Any = 
     policy = RangePolicy(n, space=space)
     src, dst = view, create_mirror(view, where=view.memory_space, initialize=False)
     width = 1
+    kernel = _merge if view.dtype.fields is None else _merge_records
     while width < n:
-        parallel_for(policy, _merge, src, dst, width, less, descending, label="sort")
+        parallel_for(policy, kernel, src, dst, width, less, descending, label="sort")
         src, dst = dst, src
         width *= 2
     if src is not view:
@@ -93,8 +111,9 @@ def merge_argsort(
     # As many launches as widths: begin where the last of them ends in `out`.
     src, dst = (out, other) if len(widths) % 2 == 0 else (other, out)
     parallel_for(policy, _count_up, src, label="argsort")
+    kernel = _merge_order if keys.dtype.fields is None else _merge_order_of_records
     for width in widths:
-        parallel_for(policy, _merge_order, keys, src, dst, width, less, descending, label="argsort")
+        parallel_for(policy, kernel, keys, src, dst, width, less, descending, label="argsort")
         src, dst = dst, src
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import DTypeError
+from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
 from ..kernels.language import function
+from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
 from ..reducers.base import Reducer
@@ -36,7 +38,7 @@ def min_element(
     Parameters
     ----------
     view : View or array, rank 1
-        Of integers, floats or bools; with `less` of any numbers.
+        Of integers, floats or bools; with `less` of any numbers, or records.
     less : function, optional
         Of two elements: whether the one comes before the other; a strict weak ordering. Without it
         numbers are compared as `es.MinLoc` does: the first NaN, if there is one, is the least
@@ -101,6 +103,8 @@ def _extreme(what: str, view: Any, less: Any, space: Space, label: str | None) -
     if not n:
         return 0
     name = label or what
+    if row.dtype.fields is not None:
+        return _best_record(where, row, f, _lesser if least else _greater, name)
     if f is None:
         kind = MinLoc if least else MaxLoc
         policy = RangePolicy(n, space=where)
@@ -140,6 +144,9 @@ def minmax_element(
     if not n:
         return 0, 0
     name = label or what
+    if row.dtype.fields is not None:
+        first = _best_record(where, row, f, _lesser, name)
+        return first, _best_record(where, row, f, _last_greater, name)
     if f is None:
         policy = RangePolicy(n, space=where)
         found = parallel_reduce(policy, _placed, row, reducer=MinMaxFirstLastLoc, label=name)
@@ -152,17 +159,35 @@ def minmax_element(
     return int(first), int(last)
 
 
-def _ordered(
-    what: str, view: Any, less: Any, space: Space, records: bool = False
-) -> tuple[ExecutionSpace, View, Any]:
+def _ordered(what: str, view: Any, less: Any, space: Space) -> tuple[ExecutionSpace, View, Any]:
     f = None if less is None else function_of(less, what, "less", "two elements")
-    where, (row,) = ranges(what, space, (view, "view"), records=records and f is not None)
+    where, (row,) = ranges(what, space, (view, "view"), records=f is not None)
     if f is None and row.dtype.kind == "c":
         raise DTypeError(
             f"{what}: View '{row.label}' holds {row.dtype.name}, which have no order; expected "
             f"integers, floats or bools. Give less=, such as lambda a, b: abs(a) < abs(b)."
         )
     return where, row, f
+
+
+_PART = 256  # elements of which a work item takes one
+
+
+def _best_record(where: ExecutionSpace, row: View, less: Any, later: Any, label: str) -> int:
+    """Location of the record that a rule prefers: of parts, then of parts of these, and so on.
+
+    A reducer would hold the record itself, and names of records refer to elements.
+    """
+    n, places = int(row.shape[0]), None
+    while n > 1:
+        parts = -(-n // _PART)
+        best = View(parts, int64, label=f"locations for {label}", memory=row.memory_space)
+        parallel_for(
+            RangePolicy(parts, space=where), _best_of_records, row, places, n, less, later, best,
+            label=label,
+        )  # fmt: skip
+        n, places = parts, best
+    return 0 if places is None else int(places.to_numpy()[0])
 
 
 # Whether of two values the later one is taken.
@@ -220,7 +245,7 @@ def is_sorted(
     Parameters
     ----------
     view : View or array, rank 1
-        Of integers, floats or bools; with `less` of any numbers.
+        Of integers, floats or bools; with `less` of any numbers, or records.
     less : function, optional
         Of two elements: whether the one comes before the other. Without it the order is that of
         `sort`: numbers ascend, and NaN is greater than every number.
@@ -248,7 +273,7 @@ def is_sorted(
     >>> es.algorithms.is_sorted(np.array([1.0, 1.0, 2.0, np.nan]), space="oracle")
     True
     """
-    where, row, f = _ordered("is_sorted", view, less, space, True)
+    where, row, f = _ordered("is_sorted", view, less, space)
     n = row.shape[0]
     return _sorted_until(where, row, f, label or "is_sorted") == n
 
@@ -272,7 +297,7 @@ def is_sorted_until(
     >>> es.algorithms.is_sorted_until(np.array([1, 3, 5, 4, 2]), space="oracle")
     3
     """
-    where, row, f = _ordered("is_sorted_until", view, less, space, True)
+    where, row, f = _ordered("is_sorted_until", view, less, space)
     return _sorted_until(where, row, f, label or "is_sorted_until")
 
 
@@ -376,6 +401,27 @@ def _best_of_part(i: Any, view: Any, less: Any, later: Any) -> Any:
 
 def _both_of_part(i: Any, view: Any, less: Any) -> Any:
     return _best(i, view, less, _lesser), _best(i, view, less, _last_greater)
+
+
+def _best_of_records(
+    i: Any, row: Any, places: Any, n: Any, less: Any, later: Any, best: Any
+) -> None:
+    at = i * _PART
+    found = _place(places, at)
+    for k in range(at + 1, min(at + _PART, n)):
+        other = _place(places, k)
+        if later(less, row[found], row[other]):
+            found = other
+    best[i] = found
+
+
+@function
+def _place(places: Any, k: Any) -> Any:
+    if places is None:
+        place = int64(k)
+    else:
+        place = int64(places[k])
+    return place
 
 
 def _placed_twice(i: Any, view: Any) -> Any:

@@ -18,6 +18,7 @@ from ..launch.parallel_reduce import parallel_scan
 from ..policies.range import RangePolicy
 from ..reducers.base import Reducer
 from ..reducers.builtin import Max, Min
+from ..views.kept import kept_view
 from ..views.view import View
 from .copying import copy_part
 from .operators import Joined, operator_of
@@ -61,8 +62,9 @@ def inclusive_scan(
         With at least as many elements; more are left as they are. It may be `source` itself.
     op : function or reducer, optional
         A function of two values, associative, compiled as a helper of a kernel; or one of
-        `es.Sum`, `es.Prod`, `es.Min`, `es.Max`, `es.BAnd` and `es.BOr`, which are faster than
-        functions. `operator.add`, `numpy.maximum` and their like stand for these.
+        `es.Sum`, `es.Prod`, `es.Min`, `es.Max`, `es.BAnd` and `es.BOr`, of which sums, products and
+        bits are faster than functions. `operator.add`, `numpy.maximum` and their like stand for
+        these.
     init : number, optional
         Joined with all elements, from the left.
     space : str or ExecutionSpace, optional
@@ -249,15 +251,17 @@ def _launch(
 ) -> None:
     """A scan whose total nobody wants, and so nobody waits for."""
     joins = Joined(join, total=False) if reducer is None else reducer
-    if current() is None:
-        blocking = not where.capabilities.asynchronous
-        parallel_scan(policy, kernel, *args, reducer=joins, label=label, blocking=blocking)
+    if current() is None and not where.capabilities.asynchronous:
+        parallel_scan(policy, kernel, *args, reducer=joins, label=label)
         return
-    # What is recorded needs a place for the total, of a type that holds any.
+    # A place for the total, of a type that holds any.
     kind = "complex128" if where.capabilities.complex else "float64"
     if reducer is None:
         kind = "bool"
-    total = View((), kind, label=f"total of {label}", space=where)
+    if current() is None:
+        total = kept_view(where, (), kind, "total of a scan", where)
+    else:
+        total = View((), kind, label=f"total of {label}", space=where)
     parallel_scan(policy, kernel, *args, reducer=joins, label=label, out=total)
 
 

@@ -8,13 +8,16 @@ Source: https://kokkos.org/kokkos-core-wiki/API/algorithms-index.html
 from __future__ import annotations
 
 import operator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
+
+import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError
 from ..contract.space import ExecutionSpace
 from ..events.recording import by_extents
+from ..kernels.language import local
 from ..launch.parallel import parallel_for
 from ..policies.range import RangePolicy
 from ..views.view import View
@@ -38,7 +41,7 @@ def reverse(view: View | Any, *, space: Space = None, label: str | None = None) 
     Parameters
     ----------
     view : View or array, rank 1
-        Of numbers or bools.
+        Of any element type, records included.
     space : str or ExecutionSpace, optional
         Where to run; as for `parallel_for` if not given.
     label : str, optional
@@ -67,16 +70,15 @@ def reverse(view: View | Any, *, space: Space = None, label: str | None = None) 
 
 
 def _reverse(space: Space, label: str | None, *, view: Any) -> None:
-    where, (row,) = ranges("reverse", space, (view, "view*"))
+    where, (row,) = ranges("reverse", space, (view, "view*"), records=True)
     _reversed(where, row, 0, row.shape[0], label or "reverse")
 
 
 def _reversed(where: ExecutionSpace, row: View, begin: int, end: int, label: str) -> None:
     half = (end - begin) // 2
     if half:
-        parallel_for(
-            RangePolicy(half, space=where), _exchange_ends, row, begin, end - 1, label=label
-        )
+        kernel = _exchange_ends if row.dtype.fields is None else _of_records(row.dtype)[0]
+        parallel_for(RangePolicy(half, space=where), kernel, row, begin, end - 1, label=label)
 
 
 def rotate(view: View | Any, middle: int, *, space: Space = None, label: str | None = None) -> int:
@@ -85,7 +87,7 @@ def rotate(view: View | Any, middle: int, *, space: Space = None, label: str | N
     Parameters
     ----------
     view : View or array, rank 1
-        Of numbers or bools.
+        Of any element type, records included.
     middle : int
         From 0 to the extent.
     space, label : optional
@@ -118,14 +120,14 @@ def rotate(view: View | Any, middle: int, *, space: Space = None, label: str | N
     >>> x
     array([2, 3, 4, 0, 1])
     """
-    _, (row,) = ranges("rotate", space, (view, "view*"))
+    _, (row,) = ranges("rotate", space, (view, "view*"), records=True)
     m = position(middle, row.shape[0], "rotate", "middle")
     by_extents("rotate", partial(_rotate, middle, space, label), view=view)
     return int(row.shape[0]) - m
 
 
 def _rotate(middle: Any, space: Space, label: str | None, *, view: Any) -> None:
-    where, (row,) = ranges("rotate", space, (view, "view*"))
+    where, (row,) = ranges("rotate", space, (view, "view*"), records=True)
     n = row.shape[0]
     m = position(middle, n, "rotate", "middle")
     if 0 < m < n:
@@ -141,7 +143,7 @@ def shift_left(view: View | Any, n: int, *, space: Space = None, label: str | No
     Parameters
     ----------
     view : View or array, rank 1
-        Of numbers or bools.
+        Of any element type, records included.
     n : int
         0 or more. If it is the extent or more, nothing is moved.
     space, label : optional
@@ -224,7 +226,7 @@ def swap_ranges(
     Parameters
     ----------
     a, b : View or array, rank 1
-        Of numbers or bools of one kind. `b` has at least as many elements as `a`.
+        Of one kind of numbers, or records of one type. `b` has at least as many elements as `a`.
     space, label : optional
         As of `reverse`.
 
@@ -255,13 +257,13 @@ def swap_ranges(
 
 def _swap_ranges(space: Space, label: str | None, *, a: Any, b: Any) -> None:
     what = "swap_ranges"
-    where, (first, second) = ranges(what, space, (a, "a*"), (b, "b*"))
+    where, (first, second) = ranges(what, space, (a, "a*"), (b, "b*"), records=True)
     check_room(second, first.shape[0], what)
     check_same_kind(first, second, what)
     check_same_kind(second, first, what)
     check_apart((first, second), what)
     policy = RangePolicy(first.shape[0], space=where)
-    parallel_for(policy, _exchange, first, 0, second, 0, label=label or what)
+    parallel_for(policy, _kernel_for(first), first, 0, second, 0, label=label or what)
 
 
 def iter_swap(
@@ -278,7 +280,7 @@ def iter_swap(
     Parameters
     ----------
     a, b : View or array, rank 1
-        Of numbers or bools of one kind.
+        Of one kind of numbers, or records of one type.
     i, j : int
         From 0 to the extent, exclusive.
     space, label : optional
@@ -309,11 +311,16 @@ def iter_swap(
 
 def _iter_swap(i: Any, j: Any, space: Space, label: str | None, *, a: Any, b: Any) -> None:
     what = "iter_swap"
-    where, (first, second) = ranges(what, space, (a, "a*"), (b, "b*"))
+    where, (first, second) = ranges(what, space, (a, "a*"), (b, "b*"), records=True)
     check_same_kind(first, second, what)
     check_same_kind(second, first, what)
     k, m = _index(i, first, "i"), _index(j, second, "j")
-    parallel_for(RangePolicy(1, space=where), _exchange, first, k, second, m, label=label or what)
+    kernel = _kernel_for(first)
+    parallel_for(RangePolicy(1, space=where), kernel, first, k, second, m, label=label or what)
+
+
+def _kernel_for(view: View) -> Any:
+    return _exchange if view.dtype.fields is None else _of_records(view.dtype)[1]
 
 
 def _index(value: Any, view: View, role: str) -> int:
@@ -340,3 +347,22 @@ def _exchange_ends(i: Any, view: Any, first: Any, last: Any) -> None:
 
 def _exchange(i: Any, a: Any, begin: Any, b: Any, other: Any) -> None:
     a[begin + i], b[other + i] = b[other + i], a[begin + i]
+
+
+@lru_cache(maxsize=64)
+def _of_records(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The same two for records, whose names refer to elements: one is kept in memory of its own."""
+
+    def exchange_ends(i: Any, view: Any, first: Any, last: Any) -> None:
+        kept = local(1, dtype)
+        kept[0] = view[first + i]
+        view[first + i] = view[last - i]
+        view[last - i] = kept[0]
+
+    def exchange(i: Any, a: Any, begin: Any, b: Any, other: Any) -> None:
+        kept = local(1, dtype)
+        kept[0] = a[begin + i]
+        a[begin + i] = b[other + i]
+        b[other + i] = kept[0]
+
+    return exchange_ends, exchange

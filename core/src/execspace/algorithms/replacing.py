@@ -20,11 +20,12 @@ from .std_arguments import (
     check_number,
     check_room,
     check_same_kind,
-    check_value,
+    compared,
     function_of,
     is_true,
     is_value,
     ranges,
+    stored,
 )
 
 __all__ = [
@@ -122,9 +123,11 @@ def _replace(
     what: str, rule: Any, given: Any, new: Any, space: Space, label: str | None, *, view: Any
 ) -> None:
     where, (row,) = ranges(what, space, (view, "view*"))
-    check_value(new, row, what, "new")
+    if rule is is_value:
+        given = compared(given, row, what, "old")
+    number = stored(new, row, what, "new")
     parallel_for(
-        RangePolicy(row.shape[0], space=where), _replace_one, row, rule, given, new,
+        RangePolicy(row.shape[0], space=where), _replace_one, row, rule, given, number,
         label=label or what,
     )  # fmt: skip
 
@@ -224,10 +227,12 @@ def _replace_copy(
     where, (a, b) = ranges(what, space, (source, "source"), (destination, "destination*"))
     check_room(b, a.shape[0], what)
     check_same_kind(a, b, what)
-    check_value(new, b, what, "new")
+    number = stored(new, b, what, "new")
+    if rule is is_value:
+        given = compared(given, a, what, "old")
     check_in_place_or_apart(a, b, what)
     parallel_for(
-        RangePolicy(a.shape[0], space=where), _replace_copy_one, a, b, rule, given, new,
+        RangePolicy(a.shape[0], space=where), _replace_copy_one, a, b, rule, given, number,
         label=label or what,
     )  # fmt: skip
 

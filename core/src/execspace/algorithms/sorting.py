@@ -47,7 +47,7 @@ def sort(
     ----------
     view : View or array, rank 1
         Integers, floats or bools; any strides. NaN is the greatest: last, or first if
-        `descending`. With `less` also complex numbers.
+        `descending`. With `less` also complex numbers and records.
     less : function, optional
         Of two elements: whether the one comes before the other; a strict weak ordering, compiled
         as a helper of a kernel.
@@ -61,8 +61,8 @@ def sort(
     Raises
     ------
     ViewError, ViewIndexError, DTypeError, TypeError
-        If the View has another rank, holds complex numbers or records, or is read-only, or if
-        `begin` and `end` are no range of it.
+        If the View has another rank, is read-only, or holds complex numbers or records without
+        `less`, or if `begin` and `end` are no range of it.
     SpaceAccessError
         If the space cannot reach the View.
 
@@ -101,10 +101,10 @@ def _comparator(less: Any, what: str) -> Any:
 
 
 def _keys(source: Any, what: str, role: str, less: Any, *, writable: bool = False) -> View:
-    """What is sorted; a comparator may order complex numbers, too."""
+    """What is sorted; a comparator may order complex numbers and records, too."""
     if less is None:
         return argument(source, what, role, writable=writable)
-    return row(source, what, role, writable=writable)
+    return row(source, what, role, writable=writable, records=True)
 
 
 def _sorted(
@@ -145,7 +145,7 @@ def argsort(
     Parameters
     ----------
     keys : View or array, rank 1
-        Integers, floats or bools; with `less` also complex numbers. Not changed.
+        Integers, floats or bools; with `less` also complex numbers and records. Not changed.
     less : function, optional
         As of `sort`.
     descending : bool, default False
@@ -201,7 +201,7 @@ def sort_by_key(
     Parameters
     ----------
     keys : View or array, rank 1
-        Integers, floats or bools; with `less` also complex numbers.
+        Integers, floats or bools; with `less` also complex numbers and records.
     *values : View or array, rank 1 to 8
         Any dtype, records included. Extent 0 is that of `keys`; whole rows move.
     less : function, optional

@@ -6,8 +6,17 @@ predicate or an operator, is an argument of the launch, so it is a constant of t
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -106,11 +115,45 @@ def check_number(value: Any, what: str, role: str) -> None:
         raise LaunchError(f"{what}: {role}={brief(value)}; expected a number.")
 
 
-def check_value(value: Any, view: View, what: str, role: str) -> None:
-    """Raise if a value that is to be stored is no number, or would lose its kind."""
+def stored(value: Any, view: View, what: str, role: str) -> Any:
+    """A value as it is passed to be stored in a View.
+
+    Raises LaunchError for what is no number, and for a number that elements do not hold, of
+    Python's and NumPy's classes alike; DTypeError for one that would lose its kind.
+    """
     check_number(value, what, role)
     kind = value.dtype if isinstance(value, np.generic) else type(value)
     check_kind(kind, view, f"{what}: {role}")
+    goal = np.dtype(view.dtype)
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        return value
+    try:
+        return goal.type(int(value)) if goal.kind in "iu" else float(value)
+    except OverflowError:
+        bounds = ""
+        if goal.kind in "iu":
+            bounds = f", {np.iinfo(goal).min} to {np.iinfo(goal).max}"
+        raise LaunchError(
+            f"{what}: {role}={brief(value)} does not fit into View '{view.label}' of dtype "
+            f"{goal.name}; expected a number that its elements hold{bounds}."
+        ) from None
+
+
+def compared(value: Any, view: View, what: str, role: str) -> Any:
+    """A value as it is passed to be compared with elements of a View by ``==``.
+
+    Integers of more bits than those of kernels become what equals the same elements: a number of
+    the element type, or NaN, which equals none.
+    """
+    check_number(value, what, role)
+    if not isinstance(value, int) or -(2**63) <= value < 2**63:
+        return value
+    goal = np.dtype(view.dtype)
+    with np.errstate(over="ignore"), suppress(OverflowError):
+        element = goal.type(value)
+        if int(element.real) == value:
+            return element
+    return math.nan
 
 
 def check_in_place_or_apart(source: View, destination: View, what: str) -> None:
@@ -178,7 +221,7 @@ def part_size(where: ExecutionSpace, n: int) -> int:
 
 # -- functions ------------------------------------------------------------------------------------
 
-# Kernels do not call functions of the module `operator`.
+# Kernels do not call functions of the module `operator`, nor all of Python's own.
 _WRITTEN: dict[Any, Callable[..., Any]] = {
     operator.add: function(lambda a, b: a + b),
     operator.sub: function(lambda a, b: a - b),
@@ -196,20 +239,60 @@ _WRITTEN: dict[Any, Callable[..., Any]] = {
     operator.eq: function(lambda a, b: a == b),
     operator.ne: function(lambda a, b: a != b),
     operator.neg: function(lambda a: -a),
+    operator.pos: function(lambda a: +a),
     operator.not_: function(lambda a: not a),
+    operator.invert: function(lambda a: ~a),
+    operator.truth: function(lambda a: bool(a)),
+    operator.abs: function(lambda a: abs(a)),
+    operator.pow: function(lambda a, b: a**b),
+    operator.lshift: function(lambda a, b: a << b),
+    operator.rshift: function(lambda a, b: a >> b),
+    abs: function(lambda a: abs(a)),
+    min: function(lambda a, b: min(a, b)),
+    max: function(lambda a, b: max(a, b)),
+    pow: function(lambda a, b: a**b),
+}
+# Classes that are functions of one number.
+_CONVERSIONS: dict[Any, Callable[..., Any]] = {
+    bool: function(lambda a: bool(a)),
+    int: function(lambda a: int(a)),
+    float: function(lambda a: float(a)),
 }
 
 
 def function_of(f: Any, what: str, role: str, of: str) -> Any:
     """A function that kernels call, from an argument; `of` says what it is called with."""
+    if isinstance(f, type) and of == "an element":
+        f = _CONVERSIONS.get(f, f)
     if not callable(f) or isinstance(f, type):
         raise LaunchError(
             f"{what}: {role}={brief(f)}; expected a function of {of}, in the language of kernels."
+        )
+    if type(f) is partial:
+        return _partial_of(f)
+    if type(f).__module__ in ("operator", "_operator") or isinstance(f, _OF_OBJECTS):
+        raise LaunchError(
+            f"{what}: {role}={brief(f)}; expected a function of {of}, in the language of kernels, "
+            f"such as a lambda."
         )
     try:
         return _WRITTEN.get(f, f)
     except TypeError:  # an object that has no hash
         return f
+
+
+_OF_OBJECTS = (MethodWrapperType, MethodDescriptorType, WrapperDescriptorType)
+_with_first = function(lambda f, first, a: f(first, a))
+
+
+def _partial_of(f: partial[Any]) -> Any:
+    """A functools.partial of a function that kernels do not take as one."""
+    known = _WRITTEN.get(f.func) if isinstance(f.func, Hashable) else None
+    if known is not None:
+        return partial(known, *f.args, **f.keywords)
+    if isinstance(f.func, BuiltinFunctionType | np.ufunc) and len(f.args) == 1 and not f.keywords:
+        return partial(_with_first, f.func, *f.args)
+    return f
 
 
 # -- the first and the last one -------------------------------------------------------------------
@@ -226,42 +309,43 @@ def _first_block(where: ExecutionSpace) -> int:
     return _BLOCK if isinstance(where, HostExecutionSpace) else _BLOCK_OF_DEVICE
 
 
+def _blocks(where: ExecutionSpace, n: int, backward: bool = False) -> Iterator[tuple[int, int]]:
+    """Where blocks of growing size begin and end, from the first index on, or from the last."""
+    done, width = 0, _first_block(where)
+    while done < n:
+        size = min(width, n - done)
+        yield (n - done - size, n - done) if backward else (done, done + size)
+        done, width = done + size, width * _GROWTH
+
+
 def first_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> int:
     """The first index below `n` for which a kernel returns (true, index), or `n`. Blocks."""
-    begin, width = 0, _first_block(where)
-    while begin < n:
-        end = min(begin + width, n)
+    for begin, end in _blocks(where, n):
         policy = RangePolicy(begin, end, space=where)
         found: int = parallel_reduce(policy, kernel, *args, reducer=FirstLoc, label=label)
         if found < end:
             return found
-        begin, width = end, width * _GROWTH
     return n
 
 
 def last_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> int:
     """The last index below `n` for which a kernel returns (true, index), or -1. Blocks."""
-    end, width = n, _first_block(where)
-    while end > 0:
-        begin = max(end - width, 0)
+    for begin, end in _blocks(where, n, backward=True):
         policy = RangePolicy(begin, end, space=where)
         found: int = parallel_reduce(policy, kernel, *args, reducer=LastLoc, label=label)
         if found >= begin:
             return found
-        end, width = begin, width * _GROWTH
     return -1
 
 
 def some_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any) -> bool:
     """Whether a kernel returns something true for an index below `n`. Blocks."""
-    begin, width = 0, _first_block(where)
-    while begin < n:
-        end = min(begin + width, n)
-        policy = RangePolicy(begin, end, space=where)
-        if parallel_reduce(policy, kernel, *args, reducer=LOr, label=label):
-            return True
-        begin, width = end, width * _GROWTH
-    return False
+    return any(
+        parallel_reduce(
+            RangePolicy(begin, end, space=where), kernel, *args, reducer=LOr, label=label
+        )
+        for begin, end in _blocks(where, n)
+    )
 
 
 # -- rules for elements, which kernels are given --------------------------------------------------

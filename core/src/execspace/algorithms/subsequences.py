@@ -12,6 +12,7 @@ from .std_arguments import (
     Space,
     amount,
     check_number,
+    compared,
     first_true,
     function_of,
     last_true,
@@ -208,6 +209,8 @@ def search_n(
     where, (row,) = ranges(what, space, (view, "view"))
     if number == 0:
         return 0
+    if predicate is None:
+        value = compared(value, row, what, "value")
     extent = row.shape[0]
     places = extent // number
     k = first_true(where, places, label or what, _in_a_row, row, number, value, p)

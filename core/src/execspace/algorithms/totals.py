@@ -5,15 +5,21 @@ Source: https://kokkos.org/kokkos-core-wiki/API/algorithms-index.html
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import LaunchError, ViewError
 from ..contract.space import ExecutionSpace
 from ..kernels.language import function
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
+from ..reducers.base import Reducer
+from ..reducers.builtin import BAnd, BOr, Max, Min, Prod, Sum
 from ..views.view import View
 from .operators import Joined, operator_of
 from .std_arguments import (
@@ -24,6 +30,7 @@ from .std_arguments import (
     chunks,
     function_of,
     ranges,
+    stored,
 )
 
 __all__ = [
@@ -47,7 +54,9 @@ def reduce(
     view : View or array, rank 1
         Of numbers or bools.
     init : number, optional
-        Joined with the elements.
+        Joined with the elements: by a reducer after them, on the host, in Python's numbers, so that
+        it may be of a wider type than theirs, and integers are exact; by a function in the kernel,
+        in whose type of elements an integer must fit.
     op : function or reducer, optional
         A function of two values, associative and commutative, compiled as a helper of a kernel;
         or one of `es.Sum`, `es.Prod`, `es.Min`, `es.Max`, `es.BAnd` and `es.BOr`, which are faster
@@ -181,12 +190,14 @@ def _total(
     reducer, join = operator_of(op, what)
     if init is not None:
         check_number(init, what, "init")
+        if reducer is None and function is None and np.dtype(row.dtype).kind in "iu":
+            init = _fitting(init, row, what)
     n, name = row.shape[0], label or what
     if reducer is not None:
         policy = RangePolicy(n, space=where)
         found = parallel_reduce(policy, _term, row, other, function, reducer=reducer, label=name)
-        total = found if init is None else join(init, found)
-        return total.item() if isinstance(total, np.generic) else total
+        total = found.item() if isinstance(found, np.generic) else found
+        return total if init is None else _with_init(reducer, init, total, what)
     if not n:
         if init is None:
             raise ViewError(
@@ -199,6 +210,41 @@ def _total(
     return parallel_reduce(
         policy, kernel, row, other, function, join, init, reducer=Joined(join), label=name
     )
+
+
+def _fitting(init: Any, view: View, what: str) -> Any:
+    """An integer that a function joins with elements; raises if these are of no such type."""
+    if isinstance(init, int) and not isinstance(init, bool):
+        stored(init, view, what, "init")
+    return init
+
+
+def _with_init(reducer: Reducer, init: Any, total: Any, what: str) -> Any:
+    """What a reducer joins a number with the total to, in Python's numbers."""
+    a = init.item() if isinstance(init, np.generic) else init
+    if isinstance(a, bool) and not isinstance(total, bool):
+        a = int(a)
+    allowed, expected = _JOINS_OF.get(type(reducer), (int | float | complex, "a number"))
+    if not isinstance(a, allowed):
+        raise LaunchError(
+            f"{what}: init={brief(init)}; expected {expected}, which es.{type(reducer).__name__} "
+            f"joins with elements."
+        )
+    joined = _PYTHON[type(reducer)](a, total)
+    if isinstance(reducer, Min | Max) and isinstance(a + total, float):
+        return math.nan if a != a or total != total else float(joined)
+    return joined
+
+
+_REAL = (int | float, "a real number")
+_INTEGER = (int, "an integer")
+_JOINS_OF: dict[type[Reducer], tuple[Any, str]] = {
+    Min: _REAL, Max: _REAL, BAnd: _INTEGER, BOr: _INTEGER,
+}  # fmt: skip
+_PYTHON: dict[type[Reducer], Callable[[Any, Any], Any]] = {
+    Sum: operator.add, Prod: operator.mul, Min: min, Max: max,
+    BAnd: operator.and_, BOr: operator.or_,
+}  # fmt: skip
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ are always 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..base.readonly import ReadOnly
 from ..contract.dtypes import bool_, uint32
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_fetch_and, atomic_fetch_or, atomic_fetch_xor, atomic_load
+from ..kernels.refusals import check_integer, refuse
 from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
@@ -63,6 +64,9 @@ class ConstBitset(ReadOnly):
 
     _fixed = frozenset(("_words", "size", "space"))
     _instead = "Make a new Bitset"
+    _for_kernels: ClassVar[tuple[str, ...]] = (
+        "test", "find_any_set_near", "find_any_unset_near", "size", "max_hint", "is_allocated",
+    )  # fmt: skip
 
     def __init__(self, bits: ConstBitset) -> None:
         if not isinstance(bits, ConstBitset):
@@ -84,6 +88,7 @@ class ConstBitset(ReadOnly):
 
     def test(self, i: Any) -> Any:
         """Whether bit `i` is set; for kernels. False beyond the size."""
+        check_integer("i", i)
         if 0 <= i < self.size:
             return (self._words[i // 32] >> uint32(i % 32)) & uint32(1) != 0
         return False
@@ -93,7 +98,7 @@ class ConstBitset(ReadOnly):
         """After how many hints `find_any_set_near` and its sibling have seen all bits."""
         return (self.size + 31) // 32
 
-    def find_any_set_near(self, hint: Any) -> Any:
+    def find_any_set_near(self, hint: Any, direction: Any = "forward") -> Any:
         """A bit that is set among those near a hint; for kernels.
 
         Parameters
@@ -101,6 +106,9 @@ class ConstBitset(ReadOnly):
         hint : int
             A bit near which to search, or the index that the last search returned. One beyond the
             size counts as 0.
+        direction : {"forward", "backward"}
+            Whether the search goes up from the hint, and on to the next word, or down from it, and
+            on to the word before.
 
         Returns
         -------
@@ -111,17 +119,20 @@ class ConstBitset(ReadOnly):
 
         Notes
         -----
-        A search looks at the 32 bits of one word, from the hint on. Another work item may have
-        changed the bit by the time that the caller looks at the result.
+        A search looks at the 32 bits of one word, from the hint on and around: forward at the hint,
+        those above it and then those below, backward at the hint, those below it and then those
+        above. Another work item may have changed the bit by the time that the caller looks at the
+        result.
         """
-        return self._found_near(hint, uint32(0))
+        return self._found_near(hint, uint32(0), direction)
 
-    def find_any_unset_near(self, hint: Any) -> Any:
+    def find_any_unset_near(self, hint: Any, direction: Any = "forward") -> Any:
         """A bit that is not set, otherwise as `find_any_set_near`; for kernels."""
-        return self._found_near(hint, uint32(_ALL))
+        return self._found_near(hint, uint32(_ALL), direction)
 
-    def _found_near(self, hint: Any, flipped: Any) -> Any:
+    def _found_near(self, hint: Any, flipped: Any, direction: Any) -> Any:
         """As above, in the word of the hint with the bits of `flipped` inverted."""
+        check_integer("hint", hint)
         near = int(hint)
         if near < 0 or near >= self.size:
             near = 0
@@ -131,12 +142,22 @@ class ConstBitset(ReadOnly):
         if blocks == 0:
             return False, 0
         word = (atomic_load(self._words, block) ^ flipped) & self._mask(block)
-        if word == 0:
-            return False, (block + 1) % blocks * 32
-        turn = uint32(offset)
-        turned = (word >> turn) | (word << uint32((32 - offset) % 32))
-        lowest = turned & (~turned + uint32(1))
-        return True, block * 32 + (int(np.bitwise_count(lowest - uint32(1))) + offset) % 32
+        if direction == "forward":
+            if word == 0:
+                return False, (block + 1) % blocks * 32
+            turned = (word >> uint32(offset)) | (word << uint32((32 - offset) % 32))
+            lowest = turned & (~turned + uint32(1))
+            place = int(np.bitwise_count(lowest - uint32(1))) + offset
+        elif direction == "backward":
+            if word == 0:
+                return False, min((block + blocks - 1) % blocks * 32 + 31, self.size - 1)
+            turned = (word << uint32(31 - offset)) | (word >> uint32((offset + 1) % 32))
+            place = int(turned).bit_length() + offset
+        else:
+            refuse('direction is {}; expected "forward" or "backward"',
+                   'write find_any_set_near(hint, "backward"), or drop it for "forward"', direction,
+            )  # fmt: skip
+        return True, block * 32 + place % 32
 
     def _mask(self, block: Any) -> Any:
         """The bits of a word that lie within the size."""
@@ -240,6 +261,8 @@ class Bitset(ConstBitset):
     (22, 78)
     """
 
+    _for_kernels = ("set", "reset", "flip", *ConstBitset._for_kernels)
+
     def __init__(self, size: int, *, space: str | ExecutionSpace | None = None) -> None:
         number = whole("Bitset", "size", size)
         chosen = chosen_space(space)
@@ -280,6 +303,7 @@ class Bitset(ConstBitset):
 
     def test(self, i: Any) -> Any:
         """Whether bit `i` is set, which others may change; for kernels. False beyond the size."""
+        check_integer("i", i)
         if 0 <= i < self.size:
             word = atomic_load(self._words, i // 32)
             return (word >> uint32(i % 32)) & uint32(1) != 0
@@ -293,6 +317,7 @@ class Bitset(ConstBitset):
         bool
             Whether the bit was not set before: of several work items one gets True.
         """
+        check_integer("i", i)
         if 0 <= i < self.size:
             bit = uint32(1) << uint32(i % 32)
             return atomic_fetch_or(self._words, i // 32, bit) & bit == 0
@@ -306,6 +331,7 @@ class Bitset(ConstBitset):
         bool
             Whether the bit was set before: of several work items one gets True.
         """
+        check_integer("i", i)
         if 0 <= i < self.size:
             bit = uint32(1) << uint32(i % 32)
             return atomic_fetch_and(self._words, i // 32, ~bit) & bit != 0
@@ -319,6 +345,7 @@ class Bitset(ConstBitset):
         bool
             Whether the bit is set now.
         """
+        check_integer("i", i)
         if 0 <= i < self.size:
             bit = uint32(1) << uint32(i % 32)
             return atomic_fetch_xor(self._words, i // 32, bit) & bit == 0

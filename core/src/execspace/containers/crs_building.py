@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import ViewError
+from ..base.brief import brief
+from ..base.errors import DTypeError, LaunchError, ViewError
 from ..base.flags import flag
 from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_add, atomic_fetch_add
 from ..kernels.language import function
+from ..kernels.refusals import holding, refuse
 from ..launch.parallel import parallel_for
-from ..launch.parallel_reduce import parallel_scan
+from ..launch.parallel_reduce import parallel_reduce, parallel_scan
 from ..policies.range import RangePolicy
 from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .arguments import chosen_space, element_type, space_of, whole
-from .crs_graph import StaticCrsGraph, check_entries, integers
+from .crs_graph import StaticCrsGraph, check_entries, check_graph, integers
 
 __all__ = [
     "count_and_fill_crs",
@@ -53,7 +55,7 @@ def get_crs_row_map_from_counts(
     Raises
     ------
     ViewError, ViewTypeError, DTypeError
-        If it is no View of integers of rank 1.
+        If it is no View of integers of rank 1, or one of them is negative.
 
     Notes
     -----
@@ -68,7 +70,21 @@ def get_crs_row_map_from_counts(
     """
     what = "get_crs_row_map_from_counts"
     view = integers(what, "counts", counts)
-    return _summed(view, space_of(space, view))[0]
+    chosen = space_of(space, view)
+    _check_counts(what, view, chosen)
+    return _summed(view, chosen)[0]
+
+
+def _check_counts(what: str, counts: View, space: ExecutionSpace) -> None:
+    """Raise ViewError if a number of entries is negative."""
+    if counts.dtype.kind == "i":
+        policy = RangePolicy(counts.size, space=space)
+        negative = int(parallel_reduce(policy, _is_negative, counts, label=what))
+        if negative:
+            raise ViewError(
+                f"{what}: {negative} of {counts.size} counts are negative; expected numbers of "
+                f"entries, 0 or more."
+            )
 
 
 def _summed(counts: View, space: ExecutionSpace) -> tuple[View, int]:
@@ -98,6 +114,7 @@ def get_crs_transpose_counts(crs: StaticCrsGraph, num_columns: int | None = None
     Kokkos: Kokkos_Crs.hpp, of the same name.
     """
     what = "get_crs_transpose_counts"
+    check_graph(what, crs)
     columns = check_entries(what, crs, num_columns)
     counts = View(columns, int64, label="counts", space=crs.space)
     policy = RangePolicy(crs.num_entries, space=crs.space)
@@ -114,7 +131,8 @@ def transpose_crs(
     ----------
     crs : StaticCrsGraph
     num_columns : int, optional
-        How many rows the new one has; as many as the old one if not given.
+        How many rows the new one has; as many as the old one if not given, which fits a square
+        matrix: give it where entries are numbers of another kind than rows.
     sort : bool, default True
         Sort the entries of each row, one work item for a row, so that each run has the same ones.
         Otherwise they are in the order in which threads came.
@@ -128,6 +146,8 @@ def transpose_crs(
     ------
     ViewError
         If an entry is negative, or not less than `num_columns`.
+    DTypeError
+        If entries are of a type that does not hold the numbers of all rows.
 
     Notes
     -----
@@ -141,6 +161,14 @@ def transpose_crs(
     [[2], [0], [0, 1]]
     """
     flag(sort, "sort", "transpose_crs", ViewError)
+    check_graph("transpose_crs", crs)
+    most = np.iinfo(crs.entries.dtype).max
+    if crs.num_rows - 1 > most:
+        raise DTypeError(
+            f"transpose_crs: the graph has {crs.num_rows} rows, whose numbers are the entries of "
+            f"the new one, but entries of {crs.entries.dtype.name} hold {most} at most; make a "
+            f"graph with a wider type of entries."
+        )
     counts = get_crs_transpose_counts(crs, num_columns)
     row_map, total = _summed(counts, crs.space)
     entries = View(total, crs.entries.dtype, label="entries", space=crs.space)
@@ -177,9 +205,10 @@ def count_and_fill_crs(
     Raises
     ------
     ViewError, DTypeError
-        If `num_rows` is no integer of 0 or more, or `dtype` no integer type.
-    KernelError
-        If the function cannot be compiled.
+        If `num_rows` is no integer of 0 or more, the function returns a negative number, or `dtype`
+        is no integer type.
+    LaunchError, KernelError
+        If it is no function, none that kernels can call, or returns no integer.
 
     Notes
     -----
@@ -202,16 +231,26 @@ def count_and_fill_crs(
     """
     what = "count_and_fill_crs"
     rows = whole(what, "num_rows", num_rows)
+    if not callable(function) or isinstance(function, type):
+        raise LaunchError(
+            f"{what}: function is {brief(function)}; expected a function(i, entries) in the "
+            f"language of kernels, which returns the number of entries of row i."
+        )
     goal = element_type(what, "dtype", dtype, "iu", "an integer type")
     chosen = chosen_space(space)
     counts = View(rows, int64, label="counts", space=chosen)
     policy = RangePolicy(rows, space=chosen)
     parallel_for(policy, _count_row, function, counts, label=what)
+    _check_counts(what, counts, chosen)
     row_map, total = _summed(counts, chosen)
     entries = View(total, goal, label="entries", space=chosen)
     made = StaticCrsGraph(row_map, entries, space=chosen)
     parallel_for(policy, _fill_row, function, made, label=what)
     return made
+
+
+def _is_negative(i: int, counts: Any) -> Any:
+    return 1 if counts[i] < 0 else 0
 
 
 def _sum_up(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
@@ -267,7 +306,13 @@ def _sift(entries: Any, start: Any, n: Any) -> None:
 
 
 def _count_row(i: int, function: Any, counts: Any) -> None:
-    counts[i] = function(i, None)
+    count = function(i, None)
+    if holding(int64, count) == "none":
+        refuse("the function of count_and_fill_crs returns {}; expected an integer, the number of "
+               "entries of row i", "return the count, also where entries is None", count,
+        )  # fmt: skip
+    else:
+        counts[i] = count
 
 
 def _fill_row(i: int, function: Any, graph: Any) -> None:

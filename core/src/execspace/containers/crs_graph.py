@@ -5,18 +5,21 @@ How kernels make such graphs is in `crs_building.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.dataclass import dataclass
-from ..base.errors import DTypeError, ViewError
+from ..base.errors import DTypeError, ViewError, ViewTypeError
 from ..base.readonly import ReadOnly
 from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
+from ..kernels.refusals import check_integer
 from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
@@ -82,6 +85,7 @@ class StaticCrsGraph(ReadOnly):
 
     _fixed = frozenset(("entries", "row_map", "space"))
     _instead = "Make a new StaticCrsGraph"
+    _for_kernels = ("row", "row_length", "num_rows", "num_entries", "row_map", "entries")
 
     def __init__(
         self,
@@ -116,10 +120,12 @@ class StaticCrsGraph(ReadOnly):
 
     def row(self, i: Any) -> Any:
         """Where the entries of row `i` begin and end; for kernels."""
+        check_integer("i", i)
         return int64(self.row_map[i]), int64(self.row_map[i + 1])
 
     def row_length(self, i: Any) -> Any:
         """Number of entries of row `i`; for kernels."""
+        check_integer("i", i)
         return int64(self.row_map[i + 1]) - int64(self.row_map[i])
 
     # -- on the host ------------------------------------------------------------------------------
@@ -201,7 +207,7 @@ def create_staticcrsgraph(
     Raises
     ------
     DTypeError
-        If an entry is no integer, or does not fit into `dtype`.
+        If `rows` is no list of lists, an entry no integer, or one does not fit into `dtype`.
     SpaceError
         If there is no such space.
 
@@ -213,10 +219,12 @@ def create_staticcrsgraph(
     """
     what = "create_staticcrsgraph"
     goal = element_type(what, "dtype", dtype, "iu", "an integer type")
-    lists = [np.asarray(row if len(row) else np.empty(0, goal)) for row in rows]
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise DTypeError(
+            f"{what}: rows is {brief(rows)}; expected a list of lists of integers, [[1, 2], [0]]."
+        )
+    lists = [_row_of(what, i, row, goal) for i, row in enumerate(rows)]
     for i, row in enumerate(lists):
-        if row.dtype.kind not in "iu" or row.ndim != 1:
-            raise DTypeError(f"{what}: row {i} is {rows[i]!r}; expected integers.")
         if row.size and not _fits(row, goal):
             raise DTypeError(
                 f"{what}: row {i} has entries from {row.min()} to {row.max()}, which do not fit "
@@ -230,6 +238,19 @@ def create_staticcrsgraph(
     deep_copy(row_map, begins.astype(np.int64))
     deep_copy(entries, flat)
     return StaticCrsGraph(row_map, entries, space=chosen)
+
+
+def _row_of(what: str, i: int, row: Any, goal: np.dtype[Any]) -> npt.NDArray[Any]:
+    """A row of a list of lists as an array of integers."""
+    found: npt.NDArray[Any] | None = None
+    if not isinstance(row, str | bytes):
+        with suppress(TypeError, ValueError):  # of what has no length; of lists of several lengths
+            found = np.asarray(row if len(row) else np.empty(0, goal))
+    if found is None or found.dtype.kind not in "iu" or found.ndim != 1:
+        one = isinstance(row, int | np.integer)
+        hint = f"; write [{brief(row)}] for a row with one entry" if one else ""
+        raise DTypeError(f"{what}: row {i} is {brief(row)}; expected a list of integers{hint}.")
+    return found
 
 
 def integers(what: str, name: str, source: Any) -> View:
@@ -258,6 +279,15 @@ def check_entries(what: str, crs: StaticCrsGraph, num_columns: int | None) -> in
             f"right num_columns, or correct the entries."
         )
     return columns
+
+
+def check_graph(what: str, crs: Any) -> None:
+    """Raise ViewTypeError for what is no graph."""
+    if not isinstance(crs, StaticCrsGraph):
+        raise ViewTypeError(
+            f"{what}: crs is of type {type(crs).__name__!r}; expected a StaticCrsGraph. "
+            f"es.create_staticcrsgraph makes one of lists."
+        )
 
 
 def _is_wrong(i: int, graph: Any) -> Any:

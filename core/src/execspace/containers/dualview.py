@@ -68,6 +68,7 @@ class DualView(ReadOnly):
     """
 
     _fixed = frozenset(("d_view", "h_view"))
+    _in_launches = "Pass one of its Views, d_view or h_view, after sync of that side."
     _instead = "resize and realloc change the extents of both sides; else make a new DualView"
 
     def __init__(

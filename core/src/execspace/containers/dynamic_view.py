@@ -90,6 +90,7 @@ class DynamicView(ReadOnly):
 
     _fixed = frozenset(("chunk_size", "max_extent", "reserved", "space"))
     _instead = "resize_serial gives it another extent; else make a new DynamicView"
+    _for_kernels = ("data", "size")
 
     def __init__(
         self,

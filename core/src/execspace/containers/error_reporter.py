@@ -12,6 +12,7 @@ from ..base.readonly import ReadOnly
 from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_fetch_inc
+from ..kernels.refusals import check_integer
 from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .arguments import chosen_space, element_type, whole
@@ -84,6 +85,7 @@ class ErrorReporter(ReadOnly):
 
     _fixed = frozenset(("dtype", "space"))
     _instead = "resize gives it another capacity; else make a new ErrorReporter"
+    _for_kernels = ("add_report", "capacity")
 
     def __init__(
         self, capacity: int, dtype: npt.DTypeLike, *, space: str | ExecutionSpace | None = None
@@ -92,6 +94,7 @@ class ErrorReporter(ReadOnly):
         self.dtype = element_type("ErrorReporter", "dtype", dtype, "biufcV", "numbers or records")
         self.space = chosen_space(space)
         self._attempts = View(1, int64, label="ErrorReporter.attempts", space=self.space)
+        self._lost = 0  # attempts before a `resize`, of which no report was kept
         self._make(number)
 
     def _make(self, capacity: int) -> None:
@@ -124,6 +127,7 @@ class ErrorReporter(ReadOnly):
         bool
             Whether there was room for it.
         """
+        check_integer("reporter", reporter)
         place = atomic_fetch_inc(self._attempts, 0)
         if place < self._reporters.extent(0):
             self._reporters[place] = reporter
@@ -135,15 +139,19 @@ class ErrorReporter(ReadOnly):
 
     def num_report_attempts(self) -> int:
         """How often `add_report` was called since the last `clear`. Blocks."""
+        return self._places() + self._lost
+
+    def _places(self) -> int:
+        """How many places have been asked for, those beyond the capacity included."""
         return int(self._attempts.to_numpy()[0])
 
     def num_reports(self) -> int:
         """How many reports are there. Blocks."""
-        return min(self.num_report_attempts(), int(self.capacity))
+        return min(self._places(), int(self.capacity))
 
     def full(self) -> bool:
         """Whether there is no room for a further report. Blocks."""
-        return self.num_report_attempts() >= int(self.capacity)
+        return self._places() >= int(self.capacity)
 
     def get_reports(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """New arrays of who reported, and of the reports. Blocks."""
@@ -153,11 +161,13 @@ class ErrorReporter(ReadOnly):
     def clear(self) -> None:
         """Forget all reports; in order with launches on the space."""
         deep_copy(self._attempts, 0, instance=self.space)
+        self._lost = 0
 
     def resize(self, capacity: int) -> None:
         """Give it another capacity, and keep the first reports of those that are there. Blocks.
 
-        Reports that were lost do not come back; they no longer count as attempts.
+        Reports that were lost, or for which there is no room any more, do not come back; they still
+        count as attempts.
 
         Raises
         ------
@@ -165,9 +175,11 @@ class ErrorReporter(ReadOnly):
             If `capacity` is no integer of 0 or more.
         """
         number = whole("ErrorReporter.resize", "capacity", capacity)
+        attempts = self.num_report_attempts()
         kept = min(self.num_reports(), number)
         reporters, reports = self._reporters, self._reports
         self._make(number)
         deep_copy(self._reporters[:kept], reporters[:kept])
         deep_copy(self._reports[:kept], reports[:kept])
         deep_copy(self._attempts, kept)
+        self._lost = attempts - kept

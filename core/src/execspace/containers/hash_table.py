@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.dataclass import dataclass
 from ..base.readonly import ReadOnly
 from ..contract.dtypes import int64, uint32, uint64
-from ..kernels.atomics import atomic_add, atomic_compare_exchange, atomic_load, atomic_store
+from ..kernels.atomics import atomic_add, atomic_compare_exchange, atomic_load, atomic_or
+from ..kernels.refusals import holding, refuse
 from ..views.view import View
 from .keys import EMPTY, ERASED32, ERASED64, float_of, hash_of, word_of
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from typing import Any as static  # fields and arguments are plain bools
 else:
     from ..views.static import static
+
+
+# What `failed` of a table says of insertions: bits.
+NO_ROOM = 1
+OUT_OF_RANGE = 2
 
 
 class InsertResult(NamedTuple):
@@ -35,7 +41,8 @@ class InsertResult(NamedTuple):
     existing : bool
         Whether the key was there already.
     failed : bool
-        Whether there was no room. The host sees it as well: `UnorderedMap.failed_insert`.
+        Whether there was no room, or keys of this map have no such value. The host sees it as well:
+        `UnorderedMap.failed_insert`.
     """
 
     index: Any
@@ -50,6 +57,10 @@ class HashTable(ReadOnly):
 
     _fixed = frozenset(("key_dtype", "space", "value_dtype"))
     _instead = "rehash gives it another capacity; else make a new UnorderedMap"
+    _for_kernels = (
+        "insert", "find", "exists", "erase", "valid_at", "key_at", "value_at", "slot_values",
+        "slots", "capacity",
+    )  # fmt: skip
 
     _words: View
     slot_values: View | None
@@ -70,7 +81,9 @@ class HashTable(ReadOnly):
         Parameters
         ----------
         key : number
-            Converted to the type of the keys, as when it is stored into a View.
+            Of the type of the keys, or of one that becomes it without loss. An integer of a wider
+            type is compared: one that keys cannot have is not inserted. Floats of a wider type, and
+            floats where keys are integers, are refused when the kernel is compiled.
         value : optional
             Of a map with values; a set takes none.
         op : {"noop", "add"}
@@ -82,10 +95,19 @@ class HashTable(ReadOnly):
         InsertResult
             With `index`, `success`, `existing` and `failed`.
         """
-        index, existing = self._claimed(self._word(key))
+        index, existing = self._entered(key)
         if self.slot_values is None:
             if value is not None or op != "noop":
-                self.a_set_takes_no_value()  # type: ignore[attr-defined]
+                refuse(
+                    "this UnorderedMap was made without value_dtype: it is a set, and takes keys "
+                    "alone",
+                    "write insert(key), or make a map of values: "
+                    "es.UnorderedMap(capacity, key_dtype, value_dtype)",
+                )
+        elif value is None:
+            refuse("this UnorderedMap has values, and gets a key without one",
+                   "write insert(key, value), or make a set: es.UnorderedMap(capacity, key_dtype)",
+            )  # fmt: skip
         elif op == "add":
             if index >= 0:
                 atomic_add(self.slot_values, index, self._value(value))
@@ -93,12 +115,39 @@ class HashTable(ReadOnly):
             if index >= 0 and not existing:
                 self.slot_values[index] = value
         else:
-            self.op_is_noop_or_add()  # type: ignore[attr-defined]
+            refuse('insert has no op {}; expected "noop" or "add"',
+                   "for other operations change slot_values[index] by an atomic function, where "
+                   "index is what insert returned", op,
+            )  # fmt: skip
         return InsertResult(index, index >= 0 and not existing, existing, index < 0)
 
     def _word(self, key: Any) -> Any:
         """What stands for a key in memory."""
         return word_of(self._key(key), self._is_float, self._is_wide)
+
+    def _has(self, key: Any) -> Any:
+        """Whether keys of this map can have a value; of types that never do it is refused."""
+        if holding(self._key, key) == "none" or (
+            self._is_float and holding(self._key, key) == "some"
+        ):
+            refuse(
+                "keys of this UnorderedMap are of {}; a key of {} is not one of them",
+                "convert it where it is one, es.{}(key), or make the map of another key_dtype",
+                self._key, key, self._key,
+            )  # fmt: skip
+        if holding(self._key, key) == "some":
+            return self._key(key) == key
+        if holding(self._key, key) == "weak":
+            own = self._key(key)
+            return int64(own) == int64(key) and (own < 0) == (int64(key) < 0)
+        return True
+
+    def _entered(self, key: Any) -> Any:
+        """Slot of a key, which is put there if need be, and whether it was there before."""
+        if self._has(key):
+            return self._claimed(self._word(key))
+        atomic_or(self._failed, 0, OUT_OF_RANGE)
+        return int64(-1), False
 
     def _claimed(self, word: Any) -> Any:
         """Slot of a word, which is put there if need be, and whether it was there before."""
@@ -107,7 +156,7 @@ class HashTable(ReadOnly):
             return own, atomic_compare_exchange(self._words, own, EMPTY, 1) != EMPTY
         slot = int64(hash_of(word, self._is_wide) & self._as_word(self._mask))
         for _ in range(self._limit):
-            seen = self._words[slot]  # if it is empty no longer, the exchange says so
+            seen = atomic_load(self._words, slot)  # if it is empty no longer, the exchange says so
             if seen == EMPTY:
                 seen = atomic_compare_exchange(self._words, slot, EMPTY, word)
                 if seen == EMPTY:
@@ -115,12 +164,17 @@ class HashTable(ReadOnly):
             if seen == word:
                 return slot, True
             slot = (slot + 1) & self._mask
-        atomic_store(self._failed, 0, 1)
+        atomic_or(self._failed, 0, NO_ROOM)
         return int64(-1), False
 
     def find(self, key: Any) -> Any:
-        """Slot of a key, -1 if it is not there; for kernels."""
-        return self._found(self._word(key), False)
+        """Slot of a key, -1 if it is not there; for kernels.
+
+        Keys of other types are as those of `insert`; one that keys cannot have is not there.
+        """
+        if self._has(key):
+            return self._found(self._word(key), False)
+        return int64(-1)
 
     def _found(self, word: Any, changes: static) -> Any:
         """Slot of a word, -1 if it is not there.
@@ -158,6 +212,8 @@ class HashTable(ReadOnly):
         bool
             Whether it was there: of several work items one gets True.
         """
+        if not self._has(key):
+            return False
         word = self._word(key)
         slot = self._found(word, True)
         if slot < 0:
@@ -187,7 +243,13 @@ class HashTable(ReadOnly):
     def value_at(self, slot: Any) -> Any:
         """The value of a slot for which `valid_at` holds; for kernels. Records are read and
         changed as ``slot_values[slot]``."""
-        return self.slot_values[slot]  # type: ignore[index]
+        if self.slot_values is None:
+            refuse(
+                "this UnorderedMap was made without value_dtype: it is a set, and has no values",
+                "key_at(slot) gives keys",
+            )
+        else:
+            return self.slot_values[slot]
 
     def _as_word(self, number: Any) -> Any:
         if self._is_wide:

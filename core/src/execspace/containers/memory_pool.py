@@ -18,6 +18,7 @@ from ..base.readonly import ReadOnly
 from ..contract.dtypes import int64, uint32
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_compare_exchange, atomic_load, atomic_store
+from ..kernels.refusals import check_integer
 from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .arguments import chosen_space, whole
@@ -129,6 +130,7 @@ class MemoryPool(ReadOnly):
 
     _fixed = frozenset(("data", "max_block", "min_block", "space", "superblock"))
     _instead = "Make a new MemoryPool"
+    _for_kernels = ("allocate", "deallocate", "data")
 
     def __init__(
         self,
@@ -192,6 +194,8 @@ class MemoryPool(ReadOnly):
             Index in `data` of the first element; -1 if there is no such block, or `size` is less
             than 1 or greater than `max_block`.
         """
+        check_integer("size", size)
+        check_integer("hint", hint)
         found = int64(-1)
         if 1 <= size <= self.max_block:
             kind = int64(0)
@@ -214,6 +218,7 @@ class MemoryPool(ReadOnly):
         bool
             Whether it was a block; otherwise nothing is changed.
         """
+        check_integer("index", index)
         if index < 0 or index >= self.data.extent(0):
             return False
         s = int64(index) // self.superblock

@@ -13,7 +13,9 @@ from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import ViewError, ViewIndexError
 from ..base.readonly import ReadOnly
+from ..contract.dtypes import int64
 from ..contract.space import ExecutionSpace
+from ..kernels.refusals import holding, refuse
 from ..views.view import View
 from .arguments import given_view
 
@@ -86,6 +88,9 @@ class OffsetView(ReadOnly):
 
     _fixed = frozenset(("begins", "view"))
     _instead = "Make a new OffsetView, or OffsetView.of(view, begins)"
+    _for_kernels = (
+        "view", "place", "begins", "begin", "end", "extent", "rank", "size", "shape", "dtype",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -184,7 +189,24 @@ class OffsetView(ReadOnly):
     def _within(self, at: Any) -> Any:
         """The index within `view`; an object of kernels has a constant rank."""
         if self.view.rank == 1:
+            if holding(int64, at) == "none":
+                refuse("this OffsetView of rank 1 is indexed by {}; expected an integer",
+                       "write a[i]", at,
+                )  # fmt: skip
             return self.place(at)
+        if holding(int64, at) != "none":
+            refuse("this OffsetView of rank {} is indexed by one integer; expected one for each "
+                   "dimension", "write a[i, j, ...]", self.view.rank,
+            )  # fmt: skip
+        elif len(at) != self.view.rank:
+            refuse("this OffsetView of rank {} is indexed by {} integers; expected one for each "
+                   "dimension", "write a[i, j, ...]", self.view.rank, len(at),
+            )  # fmt: skip
+        else:
+            return self._place_of(at)
+
+    def _place_of(self, at: Any) -> Any:
+        """The same of a tuple."""
         if self.view.rank == 2:
             i, j = at
             return self.place(i, j)

@@ -96,6 +96,7 @@ class ScatterView(ReadOnly):
 
     _fixed = frozenset(("op", "strategy", "token"))
     _instead = "Make a new ScatterView"
+    _in_launches = "Pass its View, access() or copies(); kernels may capture the object."
 
     def __init__(
         self,

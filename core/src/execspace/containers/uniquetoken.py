@@ -71,6 +71,8 @@ class UniqueToken(ReadOnly):
 
     _fixed = frozenset(("size", "space"))
     _instead = "Make a new UniqueToken"
+    _in_launches = "Name it in the kernel, which captures it, or make it an attribute of a functor."
+    _for_kernels = ("acquire", "release", "size")
 
     def __init__(self, space: str | ExecutionSpace | None = None, size: int | None = None) -> None:
         chosen = default_space() if space is None else resolve(space)

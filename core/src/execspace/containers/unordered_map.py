@@ -5,7 +5,7 @@ What kernels do with it is in `hash_table.py`; this is what the host does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError
 from ..contract.dtypes import bool_, int32, int64, uint32, uint64
 from ..contract.space import ExecutionSpace
+from ..kernels.refusals import holding_of
 from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce, parallel_scan
 from ..policies.range import RangePolicy
-from ..views.deep_copy import deep_copy
+from ..views.deep_copy import NUMBERS, deep_copy
 from ..views.view import View
+from . import hash_kernels as kernels
 from .arguments import (
     check_atomics,
     chosen_space,
@@ -28,7 +30,7 @@ from .arguments import (
     space_of,
     whole,
 )
-from .hash_table import HashTable
+from .hash_table import NO_ROOM, OUT_OF_RANGE, HashTable
 
 __all__ = [
     "UnorderedMap",
@@ -197,11 +199,25 @@ class UnorderedMap(HashTable):
     def size(self) -> int:
         """Number of keys. Goes through all slots, and blocks."""
         policy = RangePolicy(self.slots, space=self.space)
-        return int(parallel_reduce(policy, _is_valid, self, label="UnorderedMap.size"))
+        return int(parallel_reduce(policy, kernels.is_valid, self, label="UnorderedMap.size"))
 
     def failed_insert(self) -> bool:
-        """Whether an insertion has failed since `rehash` or `clear`. Blocks."""
-        return bool(self._failed.to_numpy()[0])
+        """Whether an insertion has found no room since `rehash` or `clear`. Blocks.
+
+        Raises
+        ------
+        ViewError
+            If a kernel has inserted an integer that is out of the range of the keys, for which no
+            capacity makes room.
+        """
+        told = int(self._failed.to_numpy()[0])
+        if told & OUT_OF_RANGE:
+            raise ViewError(
+                f"UnorderedMap.failed_insert: a kernel inserted an integer that keys of "
+                f"{self.key_dtype} cannot be; expected {_range_of(self.key_dtype)}. Make the map "
+                f"of a wider key_dtype, or have the kernel test keys; clear() forgets this."
+            )
+        return bool(told & NO_ROOM)
 
     def clear(self) -> None:
         """Erase all keys, and make their slots free; in order with launches on the space."""
@@ -247,7 +263,7 @@ class UnorderedMap(HashTable):
         self._make(capacity)
         deep_copy(self._failed, 0, instance=self.space)
         policy = RangePolicy(old.slots, space=self.space)
-        parallel_for(policy, _move, old, self, label="UnorderedMap.rehash")
+        parallel_for(policy, kernels.move, old, self, label="UnorderedMap.rehash")
 
     def copy(self, space: str | ExecutionSpace | None = None) -> UnorderedMap:
         """A new map with the same keys in the same slots, also in the memory of another space.
@@ -293,10 +309,10 @@ class UnorderedMap(HashTable):
         size = self.size()
         out = [View(size, self.key_dtype, label="UnorderedMap.keys", space=self.space)]
         policy = RangePolicy(self.slots, space=self.space)
-        kernel: Any = _gather_keys
+        kernel: Any = kernels.gather_keys
         if values is not None:
             out.append(View(size, values, label="UnorderedMap.values", space=self.space))
-            kernel = _gather
+            kernel = kernels.gather
         parallel_scan(policy, kernel, self, *out, label="UnorderedMap.items")
         return out
 
@@ -317,7 +333,10 @@ class UnorderedMap(HashTable):
         ------
         ViewError
             If a rank or an extent does not fit, values are missing or one too many, there is no
-            such op, or an insertion of a kernel has failed before.
+            such op, a key is out of the range of the map's, or an insertion of a kernel has failed
+            before. Nothing is inserted then.
+        DTypeError
+            If keys would lose digits, as floats in a map of integers, or values their kind.
         """
         what = "UnorderedMap.insert_many"
         if not isinstance(op, str) or op not in _OPS:
@@ -339,8 +358,15 @@ class UnorderedMap(HashTable):
         elif op == "add":
             raise ViewError(f"{what}: op is 'add'; a set has no values, so expected 'noop'.")
         policy = RangePolicy(views[0].size, space=self.space)
-        kernels: dict[str, Any] = {"noop": _insert, "add": _insert_and_add}
-        kernel = _insert_key if values is None else kernels[op]
+        by_op = {"noop": kernels.insert, "add": kernels.insert_and_add}
+        kernel: Any = kernels.insert_key if values is None else by_op[op]
+        foreign = self._number_of_foreign(what, views[0])
+        if foreign:
+            raise ViewError(
+                f"{what}: keys, View '{views[0].label}' of {views[0].dtype}, has {foreign} "
+                f"elements that keys of {self.key_dtype} cannot be; expected "
+                f"{_range_of(self.key_dtype)}. Make the map of a wider key_dtype."
+            )
         if self.failed_insert():
             raise ViewError(
                 f"{what}: an insertion of a kernel has failed before, of which no trace would be "
@@ -363,7 +389,7 @@ class UnorderedMap(HashTable):
         view = self._keys_given("UnorderedMap.find_many", keys)
         out = View(view.size, int64, label="UnorderedMap.find_many", space=self.space)
         policy = RangePolicy(view.size, space=self.space)
-        parallel_for(policy, _find, self, view, out, label="UnorderedMap.find_many")
+        parallel_for(policy, kernels.find, self, view, out, label="UnorderedMap.find_many")
         return out
 
     def get_many(self, keys: View | Any, default: Any = 0) -> View:
@@ -374,7 +400,8 @@ class UnorderedMap(HashTable):
         Raises
         ------
         ViewError
-            If it is a set, or its values are records; `find_many` gives slots.
+            If it is a set, or its values are records; `find_many` gives slots. If `default` is no
+            number that values can be.
         """
         dtype = self._type_of_values("get_many")
         if dtype.kind == "V":
@@ -382,24 +409,40 @@ class UnorderedMap(HashTable):
                 "UnorderedMap.get_many: the values are records; expected numbers. Take the slots "
                 "of find_many, and slot_values in a kernel."
             )
+        if not isinstance(default, NUMBERS):
+            raise ViewError(
+                f"UnorderedMap.get_many: default is {brief(default)}; expected a number."
+            )
         view = self._keys_given("UnorderedMap.get_many", keys)
         out = View(view.size, dtype, label="UnorderedMap.get_many", space=self.space)
         deep_copy(out, default, instance=self.space)
         policy = RangePolicy(view.size, space=self.space)
-        parallel_for(policy, _get, self, view, out, label="UnorderedMap.get_many")
+        parallel_for(policy, kernels.get, self, view, out, label="UnorderedMap.get_many")
         return out
 
     def _keys_given(self, what: str, keys: Any) -> View:
         view = given_view(what, "keys", keys)
-        self._check_kind(what, "keys", view, self.key_dtype)
+        held = holding_of(self.key_dtype, np.dtype(view.dtype))
+        if held == "none" or (held == "some" and self._is_float):
+            self._refuse_type(what, "keys", view, self.key_dtype)
         return view
+
+    def _number_of_foreign(self, what: str, keys: View) -> int:
+        """How many keys are out of the range of the map's."""
+        if holding_of(self.key_dtype, np.dtype(keys.dtype)) == "all":
+            return 0
+        policy = RangePolicy(keys.size, space=self.space)
+        return int(parallel_reduce(policy, kernels.is_foreign, self, keys, label=what))
 
     def _check_kind(self, what: str, name: str, view: View, own: np.dtype[Any] | None) -> None:
         if not np.can_cast(np.dtype(view.dtype), np.dtype(own), "same_kind"):
-            raise DTypeError(
-                f"{what}: {name}, View '{view.label}', are of {view.dtype}; the map has {own}. "
-                f"Convert them first: es.array(A, ...)."
-            )
+            self._refuse_type(what, name, view, own)
+
+    def _refuse_type(self, what: str, name: str, view: View, own: np.dtype[Any] | None) -> NoReturn:
+        raise DTypeError(
+            f"{what}: {name}, View '{view.label}', are of {view.dtype}; the map has {own}. "
+            f"Convert them first: es.array(A, ...)."
+        )
 
     def _type_of_values(self, what: str) -> np.dtype[Any]:
         if self.value_dtype is None:
@@ -410,50 +453,8 @@ class UnorderedMap(HashTable):
         return self.value_dtype
 
 
-def _is_valid(slot: int, table: Any) -> Any:
-    return table.valid_at(slot)
-
-
-def _move(slot: int, old: Any, new: Any) -> None:
-    if old.valid_at(slot):
-        index, _ = new._claimed(new._word(old.key_at(slot)))
-        if old.slot_values is not None and index >= 0:
-            new.slot_values[index] = old.slot_values[slot]
-
-
-def _gather_keys(slot: int, place: Any, final: Any, table: Any, keys: Any) -> Any:
-    if final and table.valid_at(slot):
-        keys[place] = table.key_at(slot)
-    return 1 if table.valid_at(slot) else 0
-
-
-def _gather(slot: int, place: Any, final: Any, table: Any, keys: Any, values: Any) -> Any:
-    if final and table.valid_at(slot):
-        keys[place] = table.key_at(slot)
-        values[place] = table.slot_values[slot]
-    return 1 if table.valid_at(slot) else 0
-
-
-def _insert_key(i: int, table: Any, keys: Any) -> None:
-    table.insert(keys[i])
-
-
-def _insert(i: int, table: Any, keys: Any, values: Any) -> None:
-    index, existing = table._claimed(table._word(keys[i]))
-    if index >= 0 and not existing:
-        table.slot_values[index] = values[i]
-
-
-def _insert_and_add(i: int, table: Any, keys: Any, values: Any, done: Any) -> None:
-    if not done[i]:
-        done[i] = not table.insert(keys[i], values[i], "add").failed
-
-
-def _find(i: int, table: Any, keys: Any, out: Any) -> None:
-    out[i] = table.find(keys[i])
-
-
-def _get(i: int, table: Any, keys: Any, out: Any) -> None:
-    slot = table.find(keys[i])
-    if slot >= 0:
-        out[i] = table.slot_values[slot]
+def _range_of(dtype: np.dtype[Any]) -> str:
+    if dtype.kind == "f":
+        return f"one that {dtype} has exactly"
+    limits = np.iinfo(dtype)
+    return f"{limits.min} to {limits.max}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..kernels.language import function
+from ..kernels.refusals import check_number, refuse
 from . import bessel_complex as of_complex
 from . import bessel_real as of_real
 from .calls import evaluated, evaluated_real, is_real, special, special_of_complex
@@ -244,6 +245,7 @@ def k1e(x: Any) -> Any:
 
 @function
 def _hankel(x: Any, order: static, kind: static) -> Any:
+    check_number(x)
     z = x - 0.0
     if is_real(z):
         return of_complex.hankel(complex(z.real, 0.0 * z.real), order, kind)
@@ -268,8 +270,8 @@ def hankel1(v: static, z: Any) -> Any:
 
     Raises
     ------
-    AssertionError
-        Of another order; in kernels KernelAssertionError, which is one.
+    LaunchError
+        Of another order; kernels refuse it when they are compiled.
 
     Notes
     -----
@@ -287,8 +289,7 @@ def hankel1(v: static, z: Any) -> Any:
     elif v == 1:
         return _hankel(z, 1, 1)
     else:
-        assert False, "es.special.hankel1 expects an order of 0 or 1"  # noqa: B011, PT015
-        return _hankel(z, 0, 1)
+        refuse("es.special.hankel1 has the orders 0 and 1, not {}", "give 0 or 1 for v", v)
 
 
 @special_of_complex
@@ -310,5 +311,4 @@ def hankel2(v: static, z: Any) -> Any:
     elif v == 1:
         return _hankel(z, 1, 2)
     else:
-        assert False, "es.special.hankel2 expects an order of 0 or 1"  # noqa: B011, PT015
-        return _hankel(z, 0, 2)
+        refuse("es.special.hankel2 has the orders 0 and 1, not {}", "give 0 or 1 for v", v)

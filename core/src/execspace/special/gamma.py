@@ -6,7 +6,7 @@ from typing import Any
 
 from . import gamma_real as of_real
 from . import incomplete as of_pair
-from .calls import evaluated_pair, evaluated_real, special
+from .calls import evaluated_pair, evaluated_real, special, special_of_order
 
 __all__ = [
     "beta",
@@ -184,11 +184,13 @@ def expi(x: Any) -> Any:
     return evaluated_real(of_real.expi, x)
 
 
-@special
+@special_of_order
 def expn(n: Any, x: Any) -> Any:
     """Exponential integral En, the integral of exp(-x t) / t**n over t > 1.
 
-    Takes an integer `n` and a real number; NaN where either is negative. ``scipy.special.expn``.
+    Takes an integer `n`, also as a float, and a real number, whose precision the result has. NaN
+    where either is negative, and of an `n` that is no integer, which SciPy truncates.
+    ``scipy.special.expn``.
 
     Examples
     --------

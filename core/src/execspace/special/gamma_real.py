@@ -31,7 +31,7 @@ def gamma(x: Any) -> Any:
         value = math.nan
     elif x == 0.0 or abs(x) < 5.56268464626801e-309:  # Python raises where C gives an infinity
         value = np.copysign(math.inf, x)
-    elif x > 171.7:
+    elif x > 171.6243769563027:  # the last one whose value is finite
         value = math.inf
     else:
         value = math.gamma(x)
@@ -41,7 +41,7 @@ def gamma(x: Any) -> Any:
 @function
 def gammaln(x: Any) -> Any:
     """Logarithm of its magnitude."""
-    if (x <= 0.0 and x == np.floor(x)) or x > 2.5e305:  # Python raises there
+    if (x <= 0.0 and x == np.floor(x)) or x > 2.5599833278516383e305:  # Python raises there
         value = math.inf
     else:
         value = math.lgamma(x)

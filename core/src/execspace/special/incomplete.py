@@ -168,7 +168,7 @@ def _expn_series(n: Any, x: Any) -> Any:
 @function
 def expn(n: Any, x: Any) -> Any:
     """En(x)."""
-    if not (n >= 0.0 and x >= 0.0):
+    if not (n >= 0.0 and x >= 0.0) or n != np.floor(n):
         value = math.nan * x
     elif x == 0.0:
         value = 1.0 / (n - 1.0) + x if n > 1.0 else math.inf

@@ -24,6 +24,7 @@ def attribute_of(cx: Context, owner: StructValue, name: str, loc: Loc) -> Value:
     for field in owner.constants:
         if field.name == name:
             return field.value
+    _check_for_kernels(owner, name, loc)
     found = getattr_static(owner.cls, name, None)
     if isinstance(found, property) and isinstance(found.fget, FunctionType):
         return cx.call(FunctionValue(cx.module.method(found.fget), ()), (owner,), {}, loc)
@@ -34,11 +35,32 @@ def attribute_of(cx: Context, owner: StructValue, name: str, loc: Loc) -> Value:
     if isinstance(found, str):
         return Obj(found, f"{owner.cls.__name__}.{name}")
     known = (*owner.names, *(c.name for c in owner.constants))
-    raise type_fault(
-        loc,
-        f"{describe(owner)} has no attribute '{name}' in a kernel",
-        f"its fields are {', '.join(known) or 'none'}",
-    )
+    hint = f"its fields are {', '.join(known) or 'none'}"
+    if hasattr(owner.cls, _FOR_KERNELS):
+        hint = _told(owner)
+    raise type_fault(loc, f"{describe(owner)} has no attribute '{name}' in a kernel", hint)
+
+
+# What classes of execspace name the attributes by that are for kernels.
+_FOR_KERNELS = "_for_kernels"
+
+
+def _told(owner: StructValue) -> str:
+    return f"kernels use {', '.join(getattr(owner.cls, _FOR_KERNELS))} of it"
+
+
+def _check_for_kernels(owner: StructValue, name: str, loc: Loc) -> None:
+    """Refuse what a class of execspace has for the host alone."""
+    known = getattr(owner.cls, _FOR_KERNELS, None)
+    if known is None or name in known or name.startswith("_"):
+        return
+    home = next((c for c in owner.cls.__mro__ if name in vars(c)), None)
+    if home is not None and home.__module__.startswith("execspace."):
+        raise type_fault(
+            loc,
+            f"'{name}' of {describe(owner)} is for the host, and stands in no kernel",
+            f"take it before the launch, or after it; {_told(owner)}",
+        )
 
 
 def function_and_first(found: Any, owner: Value, cls: type) -> tuple[Any, tuple[Value, ...]]:
@@ -70,6 +92,8 @@ def call_method(
         what = {"__getitem__": "be indexed", "__setitem__": "have items assigned"}
         hint = f"give the class a method {name}, or index one of its fields: "
         hint += ", ".join(owner.names) or "it has none"
+        if hasattr(owner.cls, _FOR_KERNELS):
+            hint = _told(owner)
         can = what.get(name, f"be given to {name.strip('_')}()")
         raise type_fault(loc, f"{describe(owner)} cannot {can}", hint)
     return cx.call(FunctionValue(cx.module.method(found), ()), (owner, *args), {}, loc)

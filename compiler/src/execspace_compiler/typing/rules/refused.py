@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,12 @@ def _by_origin(target: Any) -> str:
 def refused(call: Call) -> Fault:
     """The fault for an unsupported call."""
     call.positional()
-    message = f"'{call.name}' cannot be called in a kernel"
+    name = f"'{call.name}'"
+    if isinstance(call.target, BuiltinFunctionType | np.ufunc):  # perhaps by another name
+        own = call.target.__name__
+        if own != call.name.rpartition(".")[2]:
+            name = f"{name}, which is the function '{own}',"
+    message = f"{name} cannot be called in a kernel"
     return syntax_fault(call.loc, message, _instead_of(call.target))
 
 

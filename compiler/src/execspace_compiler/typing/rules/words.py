@@ -66,17 +66,19 @@ _FLOATING = "common floating type; integers count as float64"
 _GCD = {"i": integers.gcd, "u": integers.gcd}
 _LCM = {"i": integers.lcm, "u": integers.lcm}
 _FREXP = Word(
-    {"float64": float_bits.frexp64, "float32": float_bits.frexp32},
+    {"float64": float_bits.frexp64, "float32": float_bits.frexp32, "float16": float_bits.frexp16},
     "a pair: floating type of the argument, and an int",
     floats=True,
 )
 _LDEXP = Word(
-    {"float64": float_bits.ldexp64, "float32": float_bits.ldexp32},
+    {"float64": float_bits.ldexp64, "float32": float_bits.ldexp32,
+     "float16": float_bits.ldexp16},
     "floating type of the first argument; the second one is an integer",
     2, whole=1, floats=True,
 )  # fmt: skip
 _NEXT = Word(
-    {"float64": float_bits.nextafter64, "float32": float_bits.nextafter32}, _FLOATING, 2,
+    {"float64": float_bits.nextafter64, "float32": float_bits.nextafter32,
+     "float16": float_bits.nextafter16}, _FLOATING, 2,
     floats=True,
 )  # fmt: skip
 _MODF = Word({"f": floats.modf}, "a pair of the floating type of the argument", floats=True)
@@ -106,12 +108,14 @@ WORDS: dict[Any, Word] = {
     np.logaddexp2: Word({"f": floats.logaddexp2}, _FLOATING, 2, floats=True),
     np.sinc: Word({"f": floats.sinc}, "floating type of the argument", floats=True),
     np.spacing: Word(
-        {"float64": float_bits.spacing64, "float32": float_bits.spacing32},
+        {"float64": float_bits.spacing64, "float32": float_bits.spacing32,
+     "float16": float_bits.spacing16},
         "floating type of the argument", floats=True,
     ),
     execspace.fdim: Word({"f": floats.fdim}, _FLOATING, 2, floats=True),
     execspace.logb: Word(
-        {"float64": float_bits.logb64, "float32": float_bits.logb32},
+        {"float64": float_bits.logb64, "float32": float_bits.logb32,
+     "float16": float_bits.logb16},
         "floating type of the argument", floats=True,
     ),
     execspace.rsqrt: Word({"f": floats.rsqrt}, "floating type of the argument", floats=True),

@@ -35,6 +35,12 @@ def frexp32(x: Any) -> Any:
     return ((bits & ~(0xFF << 23)) | (126 << 23)).view(np.float32), power - 126 - less
 
 
+def frexp16(x: Any) -> Any:
+    """As numpy.frexp of a float16."""
+    m, e = frexp32(np.float32(x))
+    return np.float16(m), e
+
+
 def ldexp64(x: Any, n: Any) -> Any:
     """As math.ldexp, but for overflow, which gives infinity."""
     y, left = x, min(max(n, -2200), 2200)
@@ -53,6 +59,11 @@ def ldexp32(x: Any, n: Any) -> Any:
     while left < -126:
         y, left = y * 1.9721522630525295e-31, left + 102
     return y * np.int32((left + 127) << 23).view(np.float32)
+
+
+def ldexp16(x: Any, n: Any) -> Any:
+    """As numpy.ldexp of a float16; exact in float32, where it is not less than all of them."""
+    return np.float16(ldexp32(np.float32(x), n))
 
 
 def nextafter64(x: Any, y: Any) -> Any:
@@ -79,6 +90,18 @@ def nextafter32(x: Any, y: Any) -> Any:
     return (bits + np.int32(1 if (x < y) == (x > 0) else -1)).view(np.float32)
 
 
+def nextafter16(x: Any, y: Any) -> Any:
+    """As numpy.nextafter of float16."""
+    if x != x or y != y:
+        return x + y
+    if x == y:
+        return y
+    if x == 0:
+        return np.copysign(np.float16(6e-8), y)
+    bits = x.view(np.int16)
+    return np.int16(bits + (1 if (x < y) == (x > 0) else -1)).view(np.float16)
+
+
 def spacing64(x: Any) -> Any:
     """As numpy.spacing."""
     return 5e-324 if x == 0 else nextafter64(x, np.copysign(math.inf, x)) - x
@@ -89,6 +112,13 @@ def spacing32(x: Any) -> Any:
     if x == 0:
         return np.float32(1.401298464324817e-45)
     return nextafter32(x, np.copysign(np.float32(math.inf), x)) - x
+
+
+def spacing16(x: Any) -> Any:
+    """As numpy.spacing of a float16, which is not negative: to the next one upwards."""
+    if math.isinf(x):
+        return np.float16(math.nan)
+    return nextafter16(x, np.float16(math.inf)) - x
 
 
 def logb64(x: Any) -> Any:
@@ -103,3 +133,8 @@ def logb32(x: Any) -> Any:
     if x == 0:
         return np.float32(-math.inf)
     return abs(x) if not math.isfinite(x) else frexp32(x)[1] - np.float32(1.0)
+
+
+def logb16(x: Any) -> Any:
+    """As execspace.logb of a float16."""
+    return np.float16(logb32(np.float32(x)))

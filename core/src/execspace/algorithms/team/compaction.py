@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_scan
 from ..std_arguments import is_false, is_true, same
@@ -68,6 +69,7 @@ def copy_if(team: Any, source: Any, destination: Any, predicate: Any) -> Any:
     >>> y
     array([3, 4, 5, 0, 0])
     """
+    check_function("predicate", predicate)
     return _packed(team, source, destination, is_true, predicate)
 
 
@@ -80,6 +82,7 @@ def remove_copy(team: Any, source: Any, destination: Any, value: Any) -> Any:
 @function
 def remove_copy_if(team: Any, source: Any, destination: Any, predicate: Any) -> Any:
     """Copy the elements for which a predicate does not hold, in their order. See `copy_if`."""
+    check_function("predicate", predicate)
     return _packed(team, source, destination, is_false, predicate)
 
 
@@ -89,6 +92,7 @@ def unique_copy(team: Any, source: Any, destination: Any, predicate: Any = None)
 
     `predicate` is a function of an element and the one after it, in the place of ``==``.
     """
+    check_function("predicate", predicate)
     return _packed(team, source, destination, begins_row, predicate or same)
 
 
@@ -98,6 +102,7 @@ def partition_copy(team: Any, source: Any, true: Any, false: Any, predicate: Any
 
     Returns how many it holds for, and for how many not. See `copy_if`.
     """
+    check_function("predicate", predicate)
 
     def place(i: Any, before: Any, final: Any) -> Any:
         holds = bool(predicate(source[i]))
@@ -166,6 +171,7 @@ def remove(team: Any, view: Any, value: Any) -> Any:
 @function
 def remove_if(team: Any, view: Any, predicate: Any) -> Any:
     """Move the elements for which a predicate does not hold to the front. See `remove`."""
+    check_function("predicate", predicate)
     return _removed(team, view, is_false, predicate)
 
 
@@ -175,4 +181,5 @@ def unique(team: Any, view: Any, predicate: Any = None) -> Any:
 
     `predicate` is a function of an element and the one after it, in the place of ``==``.
     """
+    check_function("predicate", predicate)
     return _removed(team, view, begins_row, predicate or same)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_reduce
 from ...reducers.builtin import FirstLoc
@@ -40,6 +41,7 @@ def mismatch(team: Any, a: Any, b: Any, predicate: Any = None) -> Any:
     >>> int(es.algorithms.team.mismatch(es.TeamMember(), np.array([1, 2]), np.array([1, 3])))
     1
     """
+    check_function("predicate", predicate)
     n = min(len(a), len(b))
     holds = predicate or same
     found = parallel_reduce(
@@ -51,6 +53,7 @@ def mismatch(team: Any, a: Any, b: Any, predicate: Any = None) -> Any:
 @function
 def equal(team: Any, a: Any, b: Any, predicate: Any = None) -> Any:
     """Whether two Views have the same extent and equal elements. See `mismatch`."""
+    check_function("predicate", predicate)
     at = mismatch(team, a, b, predicate)
     return len(a) == len(b) and at == len(a)
 
@@ -61,6 +64,7 @@ def lexicographical_compare(team: Any, a: Any, b: Any, less: Any = None) -> Any:
 
     `less` is a function of two elements; without it the order is that of `sort`.
     """
+    check_function("less", less)
     n = min(len(a), len(b))
     before = less or precedes
     found = parallel_reduce(

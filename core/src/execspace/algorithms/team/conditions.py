@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_reduce
 from ...reducers.builtin import LAnd, LOr
@@ -38,6 +39,7 @@ def all_of(team: Any, view: Any, predicate: Any) -> Any:
     >>> bool(es.algorithms.team.all_of(es.TeamMember(), np.array([2, 4]), lambda x: x > 1))
     True
     """
+    check_function("predicate", predicate)
     return parallel_reduce(
         TeamVectorRange(team, len(view)), lambda i: bool(predicate(view[i])), reducer=LAnd
     )
@@ -46,6 +48,7 @@ def all_of(team: Any, view: Any, predicate: Any) -> Any:
 @function
 def any_of(team: Any, view: Any, predicate: Any) -> Any:
     """Whether a predicate holds for an element of a View; false of an empty one. See `all_of`."""
+    check_function("predicate", predicate)
     return parallel_reduce(
         TeamVectorRange(team, len(view)), lambda i: bool(predicate(view[i])), reducer=LOr
     )
@@ -54,6 +57,7 @@ def any_of(team: Any, view: Any, predicate: Any) -> Any:
 @function
 def none_of(team: Any, view: Any, predicate: Any) -> Any:
     """Whether a predicate holds for no element of a View; true of an empty one. See `all_of`."""
+    check_function("predicate", predicate)
     return not any_of(team, view, predicate)
 
 
@@ -85,6 +89,7 @@ def count(team: Any, view: Any, value: Any) -> Any:
 @function
 def count_if(team: Any, view: Any, predicate: Any) -> Any:
     """For how many elements of a View a predicate holds. See `count`."""
+    check_function("predicate", predicate)
     return parallel_reduce(
         TeamVectorRange(team, len(view)), lambda i: 1 if predicate(view[i]) else 0
     )

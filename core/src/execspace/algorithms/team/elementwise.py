@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 
 
@@ -33,12 +34,14 @@ def for_each(team: Any, view: Any, visit: Any) -> None:
     >>> x
     array([1., 4., 9.])
     """
+    check_function("visit", visit)
     for_each_n(team, view, len(view), visit)
 
 
 @function
 def for_each_n(team: Any, view: Any, n: Any, visit: Any) -> None:
     """Call a function for each of the first `n` elements of a View, as `for_each` does."""
+    check_function("visit", visit)
     for i in TeamVectorRange(team, n):
         result = visit(view[i])
         if result is not None:
@@ -73,6 +76,7 @@ def fill_n(team: Any, view: Any, n: Any, value: Any) -> None:
 @function
 def generate(team: Any, view: Any, make: Any) -> None:
     """Store what a function of the index returns into each element. Ends with a barrier."""
+    check_function("make", make)
     generate_n(team, view, len(view), make)
 
 
@@ -91,6 +95,7 @@ def generate_n(team: Any, view: Any, n: Any, make: Any) -> None:
     >>> x
     array([0., 1., 4.])
     """
+    check_function("make", make)
     for i in TeamVectorRange(team, n):
         view[i] = make(i)
     team.barrier()
@@ -152,6 +157,7 @@ def replace_if(team: Any, view: Any, predicate: Any, new: Any) -> None:
     >>> x
     array([1, 0, 0])
     """
+    check_function("predicate", predicate)
     for i in TeamVectorRange(team, len(view)):
         if predicate(view[i]):
             view[i] = new
@@ -173,6 +179,7 @@ def replace_copy_if(team: Any, source: Any, destination: Any, predicate: Any, ne
 
     Ends with a barrier.
     """
+    check_function("predicate", predicate)
     for i in TeamVectorRange(team, len(source)):
         destination[i] = new if predicate(source[i]) else source[i]
     team.barrier()

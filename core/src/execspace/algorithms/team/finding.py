@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_reduce
 from ...reducers.builtin import FirstLoc, LastLoc
@@ -49,6 +50,7 @@ def find(team: Any, view: Any, value: Any) -> Any:
 @function
 def find_if(team: Any, view: Any, predicate: Any) -> Any:
     """Position of the first element for which a predicate holds, or the extent. See `find`."""
+    check_function("predicate", predicate)
     n = len(view)
     found = parallel_reduce(
         TeamVectorRange(team, n), lambda i: (bool(predicate(view[i])), i), reducer=FirstLoc
@@ -59,6 +61,7 @@ def find_if(team: Any, view: Any, predicate: Any) -> Any:
 @function
 def find_if_not(team: Any, view: Any, predicate: Any) -> Any:
     """Position of the first element for which it does not hold, or the extent. See `find`."""
+    check_function("predicate", predicate)
     n = len(view)
     found = parallel_reduce(
         TeamVectorRange(team, n), lambda i: (not predicate(view[i]), i), reducer=FirstLoc
@@ -72,6 +75,7 @@ def adjacent_find(team: Any, view: Any, predicate: Any = None) -> Any:
 
     `predicate` is a function of the two, in the place of ``==``.
     """
+    check_function("predicate", predicate)
     n = len(view)
     holds = predicate or same
     found = parallel_reduce(
@@ -89,6 +93,7 @@ def partition_point(team: Any, view: Any, predicate: Any) -> Any:
     All for which it holds come first. Each thread reads about ``log2(n)`` elements, the same ones;
     then they wait for each other. See `find`.
     """
+    check_function("predicate", predicate)
     low = 0
     high = len(view)
     while low < high:
@@ -134,6 +139,7 @@ def search(team: Any, view: Any, pattern: Any, predicate: Any = None) -> Any:
     >>> int(es.algorithms.team.search(es.TeamMember(), x, np.array([1, 5])))
     3
     """
+    check_function("predicate", predicate)
     n = len(view)
     holds = predicate or same
     found = parallel_reduce(
@@ -150,6 +156,7 @@ def find_end(team: Any, view: Any, pattern: Any, predicate: Any = None) -> Any:
 
     See `search`.
     """
+    check_function("predicate", predicate)
     n = len(view)
     holds = predicate or same
     found = parallel_reduce(
@@ -166,6 +173,7 @@ def find_first_of(team: Any, view: Any, values: Any, predicate: Any = None) -> A
 
     See `search`.
     """
+    check_function("predicate", predicate)
     n = len(view)
     holds = predicate or same
 
@@ -184,6 +192,7 @@ def search_n(team: Any, view: Any, number: Any, value: Any, predicate: Any = Non
 
     Compares at most ``n * number`` elements. See `search`.
     """
+    check_function("predicate", predicate)
     n = len(view)
     holds = predicate or same
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_reduce
 from ...reducers.builtin import FirstLoc, MaxLoc, MinLoc, MinMaxFirstLastLoc, StdIsPartitioned
@@ -59,6 +60,7 @@ def min_element(team: Any, view: Any, less: Any = None) -> Any:
     >>> int(es.algorithms.team.min_element(es.TeamMember(), np.array([3, 1, 4])))
     1
     """
+    check_function("less", less)
     if less is None:
         n = len(view)
         if n == 0:
@@ -76,6 +78,7 @@ def min_element(team: Any, view: Any, less: Any = None) -> Any:
 @function
 def max_element(team: Any, view: Any, less: Any = None) -> Any:
     """Position of the greatest element of a View, of several the first one. See `min_element`."""
+    check_function("less", less)
     if less is None:
         n = len(view)
         if n == 0:
@@ -96,6 +99,7 @@ def minmax_element(team: Any, view: Any, less: Any = None) -> Any:
 
     Of an empty View (0, 0). See `min_element`.
     """
+    check_function("less", less)
     if less is None:
         n = len(view)
         if n == 0:
@@ -118,6 +122,7 @@ def is_sorted_until(team: Any, view: Any, less: Any = None) -> Any:
     Without `less` the order is that of `sort`: NaN is greater than every number. See
     `min_element`.
     """
+    check_function("less", less)
     n = len(view)
     before = less or precedes
     found = parallel_reduce(
@@ -131,6 +136,7 @@ def is_sorted_until(team: Any, view: Any, less: Any = None) -> Any:
 @function
 def is_sorted(team: Any, view: Any, less: Any = None) -> Any:
     """Whether no element of a View comes before the one in front of it. See `is_sorted_until`."""
+    check_function("less", less)
     return is_sorted_until(team, view, less) == len(view)
 
 
@@ -140,6 +146,7 @@ def is_partitioned(team: Any, view: Any, predicate: Any) -> Any:
 
     The same for all threads of the team, which wait for each other.
     """
+    check_function("predicate", predicate)
     found = parallel_reduce(
         TeamVectorRange(team, len(view)),
         lambda i: (bool(predicate(view[i])), i),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_scan
 
@@ -80,6 +81,8 @@ def transform_inclusive_scan(
 
     `op` may be None, for sums. Ends with a barrier. See `inclusive_scan`.
     """
+    check_function("op", op)
+    check_function("make", make)
     if op is None:
         _summed(team, source, destination, make, init, "inclusive")
     else:
@@ -94,6 +97,8 @@ def transform_exclusive_scan(
 
     `op` may be None, for sums. Ends with a barrier. See `exclusive_scan`.
     """
+    check_function("op", op)
+    check_function("make", make)
     if op is None:
         _summed(team, source, destination, make, init, None)
     else:
@@ -133,6 +138,7 @@ def inclusive_scan(
     >>> y
     array([3, 4, 8])
     """
+    check_function("op", op)
     transform_inclusive_scan(team, source, destination, op, _itself, init)
 
 
@@ -152,6 +158,7 @@ def exclusive_scan(team: Any, source: Any, destination: Any, init: Any = 0, op: 
     >>> y
     array([1, 3, 3])
     """
+    check_function("op", op)
     transform_exclusive_scan(team, source, destination, init, op, _itself)
 
 
@@ -171,6 +178,7 @@ def adjacent_difference(team: Any, source: Any, destination: Any, op: Any = None
     >>> y
     array([3, 1, 4])
     """
+    check_function("op", op)
     for i in TeamVectorRange(team, len(source)):
         if i == 0:
             destination[i] = source[i]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ..merge_sort import precedes
 
@@ -70,6 +71,7 @@ def sort(team: Any, view: Any, less: Any = None) -> None:
     >>> x
     array([1, 2, 3])
     """
+    check_function("less", less)
     before = less or precedes
 
     def exchange(i: Any, j: Any) -> None:
@@ -94,6 +96,7 @@ def sort_by_key(team: Any, keys: Any, values: Any, less: Any = None) -> None:
     >>> values
     array([10, 20, 30])
     """
+    check_function("less", less)
     before = less or precedes
 
     def exchange(i: Any, j: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.language import function
+from ...kernels.refusals import check_function
 from ...launch.nested import TeamVectorRange
 from ...launch.parallel_reduce import parallel_reduce
 
@@ -65,6 +66,7 @@ def reduce(team: Any, view: Any, init: Any = None, op: Any = None) -> Any:
     >>> int(es.algorithms.team.reduce(es.TeamMember(), x, 2, lambda a, b: a * b))
     24
     """
+    check_function("op", op)
     n = len(view)
     if op is not None:
         total = _joined(team, n, lambda i: view[i], init, op)

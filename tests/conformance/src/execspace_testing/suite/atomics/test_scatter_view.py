@@ -114,3 +114,14 @@ def test_contributions_of_a_higher_kind_and_read_only_views_are_refused(space):
     scatter.contribute(es.View(2, es.float32, label="C", space=space))
     with pytest.raises(es.ViewError, match="'A' is read-only; contribute to another one"):
         scatter.contribute(es.View(2, es.float64, label="A", space=space).readonly())
+
+
+def test_objects_that_launches_do_not_take_say_what_they_take_instead(space):
+    view = es.View(3, es.float32, space=space)
+    for made, said in (
+        (es.ScatterView(view, space=space), r"Pass its View, access\(\) or copies\(\)"),
+        (es.UniqueToken(space), "Name it in the kernel, which captures it"),
+        (es.DualView(3, es.float32, space=space), "Pass one of its Views, d_view or h_view"),
+    ):
+        with pytest.raises(es.LaunchError, match=f"is of type '{type(made).__name__}'; .*{said}"):
+            es.parallel_for(es.RangePolicy(3, space=space), lambda i, x: None, made)

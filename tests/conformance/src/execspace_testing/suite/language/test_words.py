@@ -12,7 +12,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
-from execspace_testing.sizes import needs_dtype
+from execspace_testing.sizes import interpreted, needs_dtype
 
 FLOATS = ["float32", "float64"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -322,3 +322,30 @@ def test_rect(space):
         kernel(i, right)
     staged.parallel_for(es.RangePolicy(4, space=space), kernel, found)
     np.testing.assert_allclose(found, right, rtol=1e-14)
+
+
+@es.kernel
+def words_of_float16(i, x, y, out, powers):
+    m, powers[i] = np.frexp(x[i])
+    out[i, 0] = m
+    out[i, 1] = np.ldexp(x[i], i % 90 - 45)
+    out[i, 2] = np.spacing(x[i])
+    out[i, 3] = es.logb(x[i])
+    out[i, 4] = np.nextafter(x[i], y[i])
+
+
+def test_float16_is_taken_apart_as_well(space):
+    needs_dtype(space, "float16")
+    x = np.arange(0, 65536, 1 if not interpreted(space) else 97, np.uint16).view(np.float16)
+    y = np.full_like(x, 1.5)
+    out, powers = np.zeros((len(x), 5), np.float16), np.zeros(len(x), np.int32)
+    staged.parallel_for(es.RangePolicy(len(x), space=space), words_of_float16, x, y, out, powers)
+    with np.errstate(all="ignore"):
+        m, e = np.frexp(x)
+        expected = (
+            m, np.ldexp(x, np.arange(len(x)) % 90 - 45), np.spacing(x), [*map(es.logb, x)],
+            np.nextafter(x, y),
+        )  # fmt: skip
+    for k, column in enumerate(expected):
+        np.testing.assert_array_equal(out[:, k], np.array(column, np.float16))
+    assert (powers == e)[np.isfinite(x)].all()

@@ -113,6 +113,47 @@ def test_search_near_a_hint(space, wanted):
                 assert index == (good[0] if good else (at // 32 + 1) % -(-size // 32) * 32)
 
 
+def search_back(i, bits, hints, out, wanted: es.static):
+    if wanted:
+        found, index = bits.find_any_set_near(hints[i], "backward")
+    else:
+        found, index = bits.find_any_unset_near(hints[i], direction="backward")
+    out[i, 0] = found
+    out[i, 1] = index
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_search_backward(space, wanted):
+    """From the hint down and around in its word; else the last bit of the word before it."""
+    rng = np.random.default_rng(3)
+    for size in (1, 32, 45, 200):
+        for share in (0.0, 0.05, 0.5, 1.0):
+            values = rng.random(size) < share
+            bits = es.Bitset.from_bools(staged.view_on(space, values))
+            hints = np.array([*range(size), size, size + 100, -1])
+            out = es.View((len(hints), 2), es.int64, space=space)
+            policy = es.RangePolicy(len(hints), space=space)
+            view = staged.view_on(space, hints)
+            es.parallel_for(policy, search_back, bits, view, out, wanted)
+            for hint, (found, index) in zip(
+                hints.tolist(), staged.fetch(out).tolist(), strict=True
+            ):
+                near = hint if 0 <= hint < size else 0
+                first = near // 32 * 32
+                places = [first + (near - k) % 32 for k in range(32)]
+                there = [p for p in places if p < size and values[p] == wanted]
+                before = first - 1 if first else size - 1
+                assert (found, index) == ((1, there[0]) if there else (0, before))
+
+
+def test_a_direction_that_does_not_exist(space):
+    bits = es.Bitset(40, space=space)
+    with pytest.raises(es.KernelTypeError, match="direction is 'down'; expected \"forward\""):
+        es.parallel_reduce(
+            es.RangePolicy(1, space=space), lambda i, b: b.find_any_set_near(i, "down")[1], bits
+        )
+
+
 def claim(i, bits, mine):
     hint = 7 * i
     mine[i] = -1

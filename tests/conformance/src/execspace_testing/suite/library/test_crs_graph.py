@@ -159,8 +159,18 @@ def test_views_that_are_no_graph(space):
 
 
 def test_what_is_refused(space):
-    with pytest.raises(es.DTypeError, match=r"row 1 is \[0.5\]; expected integers"):
+    with pytest.raises(es.DTypeError, match=r"row 1 is \[0.5\]; expected a list of integers"):
         es.create_staticcrsgraph([[1], [0.5]], space=space)
+    with pytest.raises(es.DTypeError, match=r"row 1 is 2; .* write \[2\] for a row with one entry"):
+        es.create_staticcrsgraph([[1], 2], space=space)
+    for row in ("ab", None, [True], [[1], [2]], [1, [2]]):
+        with pytest.raises(es.DTypeError, match=r"row 0 is .*; expected a list of integers"):
+            es.create_staticcrsgraph([row], space=space)
+    for rows in (3, "ab", {1: [2]}):
+        with pytest.raises(
+            es.DTypeError, match=r"rows is .*; expected a list of lists of integers"
+        ):
+            es.create_staticcrsgraph(rows, space=space)
     with pytest.raises(es.DTypeError, match="row 0 has entries from 1 to 300, which do not fit"):
         es.create_staticcrsgraph([[1, 300]], dtype=np.uint8, space=space)
     with pytest.raises(es.DTypeError, match=r"dtype is .*float32.*; expected an integer type"):
@@ -174,3 +184,44 @@ def test_what_is_refused(space):
         graph.create_block_partitioning(0)
     with pytest.raises(es.ViewError, match="cost_per_row is -1"):
         graph.create_block_partitioning(2, -1)
+
+
+def test_counts_that_are_negative_or_no_integers(space):
+    counts = staged.view_on(space, np.array([2, -1, 3, -7]), "counts")
+    with pytest.raises(es.ViewError, match="2 of 4 counts are negative; expected numbers of"):
+        es.get_crs_row_map_from_counts(counts)
+    with pytest.raises(es.ViewError, match="count_and_fill_crs: 2 of 5 counts are negative"):
+        es.count_and_fill_crs(5, lambda i, entries: 1 - i if i > 2 else 0, space=space)
+    with pytest.raises(
+        es.KernelTypeError, match=r"count_and_fill_crs returns .*float; expected an"
+    ):
+        es.count_and_fill_crs(5, lambda i, entries: 1.5, space=space)
+    with pytest.raises(es.KernelTypeError, match="count_and_fill_crs returns None; expected an"):
+        es.count_and_fill_crs(5, lambda i, entries: None, space=space)
+    with pytest.raises(es.LaunchError, match="function is 3; expected a function"):
+        es.count_and_fill_crs(5, 3, space=space)
+
+
+def test_a_transpose_whose_entries_have_no_room_for_rows(space):
+    rows = [[1]] * 128
+    graph = es.create_staticcrsgraph(rows, dtype=np.int8, space=space)
+    assert lists(es.transpose_crs(graph)) == [[], list(range(128)), *[[]] * 126]
+    graph = es.create_staticcrsgraph([*rows, []], dtype=np.int8, space=space)
+    with pytest.raises(es.DTypeError, match=r"has 129 rows, .* entries of int8 hold 127 at most"):
+        es.transpose_crs(graph)
+    with pytest.raises(es.ViewTypeError, match="crs is of type 'list'; expected a StaticCrsGraph"):
+        es.transpose_crs([[1]])
+
+
+def test_what_kernels_cannot_do(space):
+    graph, policy = (
+        es.create_staticcrsgraph([[1], [0]], space=space),
+        es.RangePolicy(2, space=space),
+    )
+    for kernel, said in (
+        (lambda i, g: g.row(1.5)[0], "'i' is Python float; expected an integer"),
+        (lambda i, g: g.validate(), "'validate' of .*StaticCrsGraph is for the host"),
+        (lambda i, g: g.rows, "has no attribute 'rows' in a kernel\n(.*\n)*.*kernels use row, "),
+    ):
+        with pytest.raises(es.KernelTypeError, match=said):
+            es.parallel_reduce(policy, kernel, graph)

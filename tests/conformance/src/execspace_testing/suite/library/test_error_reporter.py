@@ -83,14 +83,17 @@ def test_another_capacity_keeps_the_first_reports(space):
     es.parallel_for(policy, report, view, errors)
     before = errors.get_reports()
     errors.resize(20)
-    assert (errors.capacity, errors.num_report_attempts(), errors.full()) == (20, 4, False)
+    assert (errors.capacity, errors.num_report_attempts(), errors.full()) == (20, 8, False)
+    assert errors.num_reports() == 4  # others are lost
     for a, b in zip(errors.get_reports(), before, strict=True):
         assert a.tolist() == b.tolist()
     es.parallel_for(policy, report, view, errors)
-    assert errors.num_reports() == 12
+    assert (errors.num_reports(), errors.num_report_attempts()) == (12, 16)
     errors.resize(3)
-    assert (errors.num_reports(), errors.full()) == (3, True)
+    assert (errors.num_reports(), errors.full(), errors.num_report_attempts()) == (3, True, 16)
     assert errors.get_reports()[0].tolist() == before[0][:3].tolist()
+    errors.clear()
+    assert (errors.num_reports(), errors.num_report_attempts()) == (0, 0)
 
 
 def test_what_is_refused(space):

@@ -210,5 +210,5 @@ def test_the_host_goes_through_it():
 
 def test_kernels_give_an_index_for_each_dimension(space):
     a = es.OffsetView((-1, 10), (2, 14), space=space)
-    with pytest.raises(es.KernelTypeError, match="cannot unpack index"):
+    with pytest.raises(es.KernelTypeError, match="of rank 2 is indexed by one integer"):
         es.parallel_for(es.RangePolicy(1, space=space), rank1, a)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+import re
+
 import numpy as np
 import pytest
 
@@ -44,17 +47,21 @@ def test_what_is_no_view_of_rank_1(space, k):
 def test_records_where_numbers_are_needed(space, k):
     x = staged.view_on(space, np.zeros(3, [("a", "f8")]), "x")
     for call in (
-        lambda: A.reverse(x, **k),
         lambda: A.reduce(x, **k),
         lambda: A.find(x, 1, **k),
         lambda: A.remove(x, 1, **k),
         lambda: A.unique(x, **k),
-        lambda: A.min_element(x, keep, **k),
+        lambda: A.replace_if(x, keep, 1, **k),
+        lambda: A.min_element(x, **k),
         lambda: A.equal(x, x, **k),
-        lambda: es.sort(x, less=keep, **k),
+        lambda: es.sort(x, **k),
     ):
         with pytest.raises(es.DTypeError, match="'x' holds records"):
             call()
+    with pytest.raises(es.DTypeError, match=r"fill: value=1 cannot be stored in View 'x' of recor"):
+        A.fill(x, 1, **k)
+    with pytest.raises(es.KernelTypeError, match="cannot return record"):
+        A.transform(x, x, lambda p: p, **k)
 
 
 def test_what_is_no_function(space, k):
@@ -71,6 +78,12 @@ def test_what_is_no_function(space, k):
         ("sort_by_key: less=1", lambda: es.sort_by_key(x, z, less=1, **k)),
         ("search: predicate=1", lambda: A.search(x, z, 1, **k)),
         ("generate: function=0", lambda: A.generate(x, 0, **k)),
+        (
+            "find_if: predicate=operator.itemget.*",
+            lambda: A.find_if(x, operator.itemgetter(0), **k),
+        ),
+        ("find_if: predicate=<method 'bit_co.*", lambda: A.find_if(x, int.bit_count, **k)),
+        ("find_if: predicate=<class 'str'>", lambda: A.find_if(x, str, **k)),
     ):
         with pytest.raises(es.LaunchError, match=f"{name}; expected"):
             call()
@@ -213,10 +226,19 @@ def test_complex_numbers_have_no_order(space, k):
 def test_a_number_that_elements_cannot_be(space, k):
     x = staged.view_on(space, np.arange(3, dtype=np.int8), "x")
     assert A.find(x, 300, **k) == 3 and A.count(x, -1000, **k) == 0  # comparisons are exact
-    with pytest.raises(es.LaunchError, match="300"):
-        A.fill(x, 300, **k)
-    with pytest.raises(es.LaunchError, match="300"):
-        A.replace(x, 1, 300, **k)
+    u = staged.view_on(space, np.arange(3, dtype=np.uint16), "u")
+    for view, value in ((x, 300), (x, np.int64(300)), (x, np.uint8(255)), (x, 2**70),
+                        (u, -1), (u, np.int8(-1)), (u, np.uint32(65536))):  # fmt: skip
+        said = rf"value={re.escape(repr(value))} does not fit into View '{view.label}'"
+        with pytest.raises(es.LaunchError, match=f"fill: {said}"):
+            A.fill(view, value, **k)
+        with pytest.raises(
+            es.LaunchError, match=rf"replace: new=.* does not fit into View '{view.label}"
+        ):
+            A.replace(view, 1, value, **k)
+        with pytest.raises(es.ViewError, match=r"does not fit into View"):
+            es.deep_copy(view, value)
+    assert staged.fetch(x).tolist() == staged.fetch(u).tolist() == [0, 1, 2]
     for name, call in (
         ("find: value", lambda: A.find(x, "a", **k)),
         ("count: value", lambda: A.count(x, "a", **k)),

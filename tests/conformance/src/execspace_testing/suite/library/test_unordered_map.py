@@ -397,10 +397,19 @@ def test_what_kernels_cannot_do(space):
     keys = staged.view_on(space, np.arange(3))
     pairs, only = (es.UnorderedMap(5, es.int64, v, space=space) for v in (es.float32, None))
     policy = es.RangePolicy(3, space=space)
-    with pytest.raises(es.KernelTypeError, match="op_is_noop_or_add"):
+    with pytest.raises(es.KernelTypeError, match="insert has no op 'max'; expected"):
         es.parallel_for(policy, lambda i, m, k: no(m.insert(k[i], 1.0, "max")), pairs, keys)
-    with pytest.raises(es.KernelTypeError, match="a_set_takes_no_value"):
+    with pytest.raises(es.KernelTypeError, match="it is a set, and takes keys alone"):
         es.parallel_for(policy, lambda i, m, k: no(m.insert(k[i], 1.0)), only, keys)
+
+    with pytest.raises(es.KernelTypeError, match="has values, and gets a key without one"):
+        es.parallel_for(policy, lambda i, m, k: no(m.insert(k[i])), pairs, keys)
+    with pytest.raises(es.KernelTypeError, match="it is a set, and has no values"):
+        es.parallel_reduce(policy, lambda i, m: m.value_at(i), only)
+    with pytest.raises(es.KernelTypeError, match=r"'size' of .*UnorderedMap is for the host"):
+        es.parallel_reduce(policy, lambda i, m: m.size(), only)
+    with pytest.raises(es.KernelTypeError, match="kernels use insert, find, exists"):
+        es.parallel_reduce(policy, lambda i, m: m.contains(i), only)
 
 
 @es.function
