@@ -6,7 +6,7 @@ MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plu
 	-e plugins/cuda -e plugins/hip -e tools -e kernels -e comm -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
-	bench-blas bench-matrices bench-lapack bench-batched bench-sparse bench-lattice-qcd lattice-qcd \
+	bench-blas bench-matrices bench-lapack bench-batched bench-sparse bench-seeds bench-lattice-qcd lattice-qcd \
 	interop clean help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-batched time many small matrices against NumPy, LAPACK, C++ and PyTorch"
 	@echo "make bench-blas    time dense vectors and matrices against NumPy, SciPy, CuPy and PyTorch"
 	@echo "make bench-sparse  time products and sums of sparse matrices against SciPy, CuPy and PyTorch"
+	@echo "make bench-seeds   time reductions over several dimensions, E3SM's tracers, and what small things cost"
 	@echo "make bench-lattice-qcd  time the Dslash of lattice QCD against C by hand"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
@@ -106,6 +107,12 @@ bench-graphs: $(VENV)/ready
 # For example: make bench-sparse SPARSE="--space openmp --only spmv --json sparse.json"
 bench-sparse: $(VENV)/ready
 	$(BIN)/python -m benchmarks.sparse.run $(SPARSE)
+
+# For example: make bench-seeds SEEDS="--space openmp --quick"
+bench-seeds: $(VENV)/ready
+	$(BIN)/python -m benchmarks.seeds.mdrange_reductions $(SEEDS)
+	$(BIN)/python -m benchmarks.seeds.tracer_phase $(SEEDS)
+	$(BIN)/python -m benchmarks.seeds.costs $(SEEDS)
 
 # For example: make bench-batched BATCHED="--space openmp --only gemm --json batched.json"
 bench-batched: $(VENV)/ready

@@ -1,0 +1,1 @@
+"""Benchmarks after published ones: reductions over MDRangePolicy, E3SM's tracers, small costs."""
