@@ -126,3 +126,59 @@ def atomic_division_by_zero(i, n):
 @case(U64, I32)
 def atomic_step_of_unsigned_with_signed(i, n, m):
     es.atomic_add(n, i, m[i])
+
+
+class Pair(es.Record):
+    a: es.float64
+    b: es.float64 = 0.0
+
+    def __add__(self, other):
+        return Pair(self.a + other.a, self.b + other.b)
+
+
+PAIRS = Made(lambda: es.full(4, Pair(1.0), memory=es.HOST))
+
+
+@case(PAIRS)
+def atomic_store_of_a_number_in_a_record(i, p):
+    es.atomic_store(p, i, 1.0)
+
+
+@case(PAIRS)
+def atomic_operator_that_a_record_lacks(i, p):
+    es.atomic_mul(p, i, Pair(2.0))
+
+
+@case(Array(PARTICLE))
+def atomic_exchange_of_a_record_without_a_class(i, p):
+    es.atomic_exchange(p, i, p[0])
+
+
+@case(F64)
+def atomic_function_without_a_value(i, x):
+    es.atomic_fetch_oper(lambda a, b: a + b, x, i)
+
+
+@case(F64)
+def atomic_function_that_is_none(i, x):
+    es.atomic_oper_fetch(x, x, i, 1.0)
+
+
+@case(F64)
+def atomic_function_of_a_number(i, x):
+    es.atomic_oper_fetch(min, x[i], i, 1.0)
+
+
+@case(I32, F64)
+def atomic_function_with_a_wider_result(i, n, x):
+    es.atomic_fetch_oper(lambda a, b: a + b, n, i, x[i])
+
+
+@case(PAIRS)
+def atomic_function_with_another_result(i, p):
+    es.atomic_fetch_oper(lambda a, b: a.a + b, p, i, 1.0)
+
+
+@case(F64_2)
+def atomic_function_of_a_row(i, A):
+    es.atomic_fetch_oper(min, A, (i, es.ALL), 1.0)

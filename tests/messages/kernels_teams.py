@@ -273,3 +273,10 @@ def reducer_of_ones_own_without_its_arguments(team, x):
 def keyword_of_single(team, x):
     if es.single(es.PerTeam(team), value=2.0):
         x[0] = 1.0
+
+
+@case(F64, policy=TEAMS, reduce=True, reducer=es.Sum(shape=2))
+def return_before_the_end_of_an_array_reduction(team, s, x):
+    if team.league_rank == 1:
+        return
+    s[0] += x[0]

@@ -275,7 +275,7 @@ def test_messages_about_launches_say_what_is_expected(name):
 NO_TYPES = {
     "argument_given_twice", "atomic_division_by_zero",
     "division_by_literal_zero", "division_of_constants_by_zero", "infinity_as_an_integer",
-    "join_with_an_assert",
+    "join_with_an_assert", "op_of_an_insertion", "order_of_a_hankel_function",
     "local_array_of_negative_extent", "nan_as_an_integer", "range_with_step_zero",
     "remainder_by_zero",
 }  # fmt: skip
@@ -283,7 +283,8 @@ TYPES = re.compile(
     r"\b(u?int\d+|float\d+|complex\d+|bool|Python (int|float|complex)|index \(int64\)|View|string"
     r"|tuple|None|function|method|module|local array|subview|record|64 bits|slice|constant"
     r"|arguments?|parameters?|View's?|attribute|SimpleNamespace|Model|Settings|object of Weight"
-    r"|list|dict|conversion|digits|format|returns nothing|team|nested range|reducer|vector|mask)\b"
+    r"|list|dict|conversion|digits|format|returns nothing|team|nested range|reducer|vector|mask"
+    r"|UnorderedMap|Bitset|OffsetView)\b"
 )
 
 

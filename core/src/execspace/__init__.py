@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .graphs.node import *
     from .graphs.running import *
     from .host.space import *
+    from .kernels.atomic_steps import *
     from .kernels.atomics import *
     from .kernels.bits import *
     from .kernels.host_functions import *
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from .profiling.timer import *
     from .reducers.base import *
     from .reducers.builtin import *
+    from .reducers.comparing import *
     from .tuning.tuner import *
     from .views.creation import *
     from .views.deep_copy import *
@@ -154,6 +156,7 @@ _NAMES = {
     "graphs.node": "GraphNode when_all",
     "graphs.running": "GraphExec",
     "host.space": "HostExecutionSpace",
+    "kernels.atomic_steps": "atomic_fetch_oper atomic_oper_fetch",
     "kernels.atomics": """
         atomic_add atomic_add_fetch atomic_and atomic_and_fetch atomic_compare_exchange
         atomic_dec atomic_dec_fetch atomic_div atomic_div_fetch atomic_exchange
@@ -193,7 +196,7 @@ _NAMES = {
     "plugins.selection": "default_space space spaces use_memory use_space",
     "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
-    "policies.named_tiles": "default_tile",
+    "policies.named_tiles": "default_tile max_total_tile_size",
     "policies.range": "MDRangePolicy RangePolicy",
     "policies.team": "TeamPolicy",
     "profiling.runs": "profile",
@@ -203,6 +206,10 @@ _NAMES = {
         BAnd BOr FirstLoc LAnd LOr LastLoc Max MaxFirstLoc MaxLoc Min MinFirstLoc MinLoc
         MinMax MinMaxFirstLastLoc MinMaxLoc MinMaxLocScalar MinMaxScalar Prod
         StdIsPartScalar StdIsPartitioned StdPartitionPoint Sum ValLocScalar
+    """,
+    "reducers.comparing": """
+        MaxFirstLocCustomComparator MinFirstLocCustomComparator
+        MinMaxFirstLastLocCustomComparator
     """,
     "tuning.tuner": "Tuning tune",
     "views.creation": """

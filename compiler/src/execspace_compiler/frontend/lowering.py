@@ -71,7 +71,7 @@ class _Lowering:
         self.names = names
         self.reporter = reporter
         self.parent = parent
-        self.free: dict[str, None] = {}
+        self.free: dict[str, None] = {names.locks: None} if names.locks else {}
         self.flags = 0
         self.depth = 0  # of the expression that is being lowered
         self.loops: list[str | None] = []  # per enclosing loop the flag that a break sets

@@ -14,6 +14,7 @@ from typing import Any
 from execspace import Capture
 from execspace.base.dataclass import dataclass
 from execspace.kernels.captures import lookup
+from execspace.kernels.locks import TABLE
 
 
 def variable_name(name: str) -> str:
@@ -67,6 +68,11 @@ class Names:
     def view(self, path: tuple[str, ...]) -> str | None:
         """The variable that carries a captured View, or None if the name is not a View."""
         return self.hidden.get(self.full(path))
+
+    @property
+    def locks(self) -> str | None:
+        """The variable that carries the locks of atomic operations on records, if there are any."""
+        return self.hidden.get(TABLE)
 
     def value(self, path: tuple[str, ...]) -> Any:
         """The value of any other name; `Unknown` if it is not defined."""

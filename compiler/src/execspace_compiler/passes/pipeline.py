@@ -116,12 +116,17 @@ def lower_kernel(
     if source.node.args.vararg is not None or source.node.args.kwarg is not None:
         reporter.check()
     _check_parameters(kernel.fn, source, spec, len(spec.structs) or explicit, function.parameters)
+    declared = function.parameters
+    if spec.team_array:
+        from ..teams.array_reductions import returning_elements  # few kernels have such
+
+        function = returning_elements(function, spec, names, reporter)
     parameters = (*function.parameters, *hidden.values())
     types = [argument_type(a) for a in spec.arguments]
     if spec.structs:
         from .structs import put_together  # few kernels get such
 
-        own = put_together(function.parameters[spec.leading :], spec.structs, types[:explicit])
+        own = put_together(declared[spec.leading :], spec.structs, types[:explicit])
         types = [*own, *types[explicit:]]
     typed = _typed_reduction if spec.reducer is not None else _typed
     bounds = checks_bounds and "bounds" in checks()
@@ -153,7 +158,7 @@ def lower_kernel(
         raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
     assertions = tuple(module.assertions) if STATUS_PARAMETER in body.parameters else ()
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
-    shown = argument_names(function.parameters[spec.leading :], spec.structs)
+    shown = argument_names(declared[spec.leading :], spec.structs)
     limits = tuple(
         (at, shown[at] if spec.structs else n, *bounds)
         for n, bounds in found.limits.items()

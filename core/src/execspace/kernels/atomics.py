@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..base.errors import DTypeError, ViewTypeError, shown
 from ..base.storage_types import format_of
 from ..views.view import View
+from .atomic_records import check_record, record_step, same_bits
 
 __all__ = [
     "atomic_add",
@@ -84,15 +85,17 @@ def _step(
     view: Any, index: Any, operation: Callable[[Any, Any], Any], value: Any
 ) -> tuple[Any, Any]:
     """Change an element; its value before and after, both of the element's type."""
-    old, kind = _element(view, index)
+    old, kind = element_of(view, index)
+    if isinstance(old, np.void):
+        return record_step(view, index, operation, value)
     _check_exists(view, operation, np.dtype(kind))
     with np.errstate(all="ignore"):
-        new = kind(operation(kind(old), _of_element(view, kind, value)))
+        new = kind(operation(kind(old), stored_in(view, kind, value)))
     view[index] = new
     return old, new
 
 
-def _element(view: Any, index: Any) -> tuple[Any, Any]:
+def element_of(view: Any, index: Any) -> tuple[Any, Any]:
     """An element, and its type."""
     if not hasattr(view, "dtype"):
         raise ViewTypeError(
@@ -108,7 +111,7 @@ def _element(view: Any, index: Any) -> tuple[Any, Any]:
     return old, np.asarray(old).dtype.type
 
 
-def _of_element(view: Any, kind: Any, value: Any) -> Any:
+def stored_in(view: Any, kind: Any, value: Any) -> Any:
     """A value in the type of the elements, as kernels convert it."""
     dtype = np.dtype(kind)
     if getattr(value, "shape", None) == ():
@@ -555,9 +558,11 @@ def atomic_compare_exchange(view: Elements, index: Index, expected: Any, desired
     What a thread wrote before a step that releases is seen by a thread that reads what this step
     stored, by one that acquires, and goes on from there. This one does both.
     """
-    old, kind = _element(view, index)
-    wanted, new = _of_element(view, kind, expected), _of_element(view, kind, desired)
-    if kind(old).tobytes() == wanted.tobytes():
+    old, kind = element_of(view, index)
+    if isinstance(old, np.void):
+        return record_step(view, index, lambda a, b: b if same_bits(a, expected) else a, desired)[0]
+    wanted, new = stored_in(view, kind, expected), stored_in(view, kind, desired)
+    if same_bits(kind(old), wanted):
         view[index] = new
     return old
 
@@ -567,7 +572,11 @@ def atomic_load(view: Elements, index: Index) -> Any:
 
     All types; the View may be read-only. It acquires: see `atomic_compare_exchange`.
     """
-    return _element(view, index)[0]
+    found = element_of(view, index)[0]
+    if isinstance(found, np.void):
+        check_record(found)
+        found = found.copy()
+    return found
 
 
 def atomic_store(view: Elements, index: Index, value: Any) -> None:

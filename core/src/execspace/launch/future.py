@@ -27,6 +27,7 @@ from ..kernels.kernel import kernel_of
 from ..reducers.base import as_reducer
 from ..views.deep_copy import deep_copy
 from ..views.view import View
+from .locked import result_by
 from .nested_policy import Nested
 from .policy_argument import policy_of
 from .prepare import KERNEL_FAULTS, Call, asked, key_of, launch, sorted_out, without_frames
@@ -178,7 +179,7 @@ def _looked_at(call: Call) -> _Known:
         return _Known(space)
     try:
         with forks_wait():
-            result = space.result_of(kernel, spec)
+            result = result_by(space, kernel, spec)
     except KERNEL_FAULTS as error:
         raise without_frames(error) from error.__cause__
     return _Known(space, result)

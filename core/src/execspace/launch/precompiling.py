@@ -22,11 +22,13 @@ from ..base.errors import KernelError
 from ..contract.launch_spec import LaunchSpec
 from ..contract.space import CompilesInSteps, ExecutionSpace, Plan
 from ..kernels.kernel import Kernel
+from ..kernels.locks import LocksWanted
 from ..plugins.probing import described
 from ..profiling import tools
 from ..views.deep_copy import may_overlap
 from ..views.view import View
 from . import prepare
+from .locked import compiled_by
 from .plan_around import PlanAround
 
 THREADS = "execspace precompile"  # what the names of the threads that compile begin with
@@ -138,10 +140,14 @@ class Precompiler:
     ) -> Future[Plan]:
         """A plan that may still be in the making."""
         threads = self._threads
-        if threads is None or not self.is_here or not isinstance(space, CompilesInSteps):
+        in_steps = isinstance(space, CompilesInSteps) and not spec.team_array
+        if threads is None or not self.is_here or not in_steps:
             return _done(self._compiled(made, space, kernel, spec))
-        with self._timed(made):
-            second = space.begin_compile(kernel, spec)
+        try:
+            with self._timed(made):
+                second = space.begin_compile(kernel, spec)  # type: ignore[attr-defined]
+        except LocksWanted:
+            return _done(self._compiled(made, space, kernel, spec))
         try:
             return threads.submit(self._ended, made, space, kernel, second)
         except RuntimeError:  # another thread has just begun to `finish`
@@ -150,7 +156,7 @@ class Precompiler:
     def _compiled(
         self, made: Compilation, space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec
     ) -> Plan:
-        return self._ended(made, space, kernel, lambda: space.compile(kernel, spec))
+        return self._ended(made, space, kernel, lambda: compiled_by(space, kernel, spec))
 
     def _ended(
         self, made: Compilation, space: ExecutionSpace, kernel: Kernel, last: Callable[[], Plan]
@@ -173,6 +179,8 @@ class Precompiler:
         try:
             with self.of(made):
                 yield
+        except LocksWanted:  # it is compiled again
+            raise
         except Exception as error:
             made.error = described(error)
             raise
@@ -225,7 +233,7 @@ class SkippedPlan(PlanAround):
     def _error(self) -> BaseException | None:
         """Why there is no plan. Blocks until there might be one."""
         if not self._job.done() and not self._owner.is_here:  # nobody works at it here
-            self._job = _done(self.space.compile(self._kernel, self.spec))
+            self._job = _done(compiled_by(self.space, self._kernel, self.spec))
         return self._job.exception()
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:

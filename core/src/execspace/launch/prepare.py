@@ -32,9 +32,11 @@ from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
 from ..plugins.placement import implied_space
 from ..plugins.selection import target_space
+from ..policies.hints import heeded
 from ..policies.team import check_teams
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
+from ..views.interop import subview
 from ..views.view import View
 from ..views.view_keys import example_name
 from .arguments import (
@@ -45,6 +47,7 @@ from .arguments import (
     refuse_arrays,
     views_of_out,
 )
+from .locked import compiled_by
 from .policy_argument import policy_of
 from .profiled import run_kernel
 from .structs import argument_names
@@ -256,7 +259,7 @@ def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) ->
 def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
     """Have the space of a launch compile a plan; returns it, and what it was made of."""
     space, kernel, spec = asked(call)
-    return checked(space.compile(kernel, spec), space, kernel), kernel, spec
+    return checked(compiled_by(space, kernel, spec), space, kernel), kernel, spec
 
 
 def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
@@ -270,7 +273,12 @@ def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
             f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
             f"so its policy cannot have a tile; leave out tile=."
         )
-    if pattern == "scan" and policy.dynamic:
+    if pattern == "scan" and policy.outer:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
+            f"without tiles, so its policy cannot have an order of tiles; give iterate= one order."
+        )
+    if pattern == "scan" and policy.dynamic and "irregular" not in policy.work_items:
         raise PolicyError(
             f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
             f"each thread through one part of them, so its policy cannot have the dynamic "
@@ -287,22 +295,31 @@ def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
     inputs = call.arguments[: len(call.arguments) - len(out)]
     _check_reach(space, inputs, out, call)
     started.note(space)
-    if policy.dynamic and not space.capabilities.dynamic_schedules:
-        policy = with_options(policy, dynamic=False, chunk_size=0)
+    if policy.dynamic or policy.occupancy or policy.work_items:
+        policy = heeded(policy, pattern, space.capabilities)
     if kernel.lanes and not policy.lanes:
         policy = with_options(policy, lanes=kernel.lanes)
     explicit = len(inputs) - call.captured
     captures = kernel.capture_list(scope, explicit)
-    if call.reducer is not None:
-        captures = (*captures, *reducer_captures(call.reducer))
+    reducer, results = call.reducer, tuple(v.type for v in out)
+    team_array: tuple[int, ...] = ()
+    if policy.kind == "team" and isinstance(reducer, Reducer) and reducer.array_shape is not None:
+        from .team_arrays import of_elements  # loaded by kernels that have such
+
+        team_array = reducer.array_shape
+        reducer = of_elements(kernel.name, reducer, team_array)
+        results = tuple(subview(v, *[0] * v.rank).type for v in out for _ in reducer)
+    if reducer is not None:
+        captures = (*captures, *reducer_captures(reducer))
     spec = LaunchSpec(
         pattern=pattern,
         policy=policy,
         arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
         captures=captures,
-        reducer=call.reducer,
-        out=tuple(v.type for v in out),
+        reducer=reducer,
+        out=results,
         structs=call.structs,
+        team_array=team_array,
     )
     if policy.kind == "team":
         check_teams(kernel.name, spec, space)

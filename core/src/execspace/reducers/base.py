@@ -8,6 +8,7 @@ and `final` are kernel-language functions, which compilers compile for each spac
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any, cast
@@ -94,6 +95,9 @@ class Reducer:
     @staticmethod
     def __execspace_tag__(value: Any) -> object:
         """Of a reducer, or a class of such, that a kernel captures; see `captures.OWN_TAG`."""
+        kind = value if isinstance(value, type) else type(value)
+        if kind in _keyed.kinds:  # its own functions refer to it
+            return kind.__module__, kind.__qualname__
         return reducer_key(value) if is_integral(value) else None
 
     @property
@@ -365,7 +369,25 @@ def reducer_key(spec: Any) -> object:
         raise
 
 
+class _Keyed(threading.local):
+    """Classes of reducers whose keys a thread is about to make."""
+
+    def __init__(self) -> None:
+        self.kinds: list[type] = []
+
+
+_keyed = _Keyed()
+
+
 def _own_key(reducer: Reducer) -> object:
+    _keyed.kinds.append(type(reducer))
+    try:
+        return _key_of_functions(reducer)
+    finally:
+        _keyed.kinds.pop()
+
+
+def _key_of_functions(reducer: Reducer) -> object:
     # Not the class itself: one that a function makes anew at each call is the same reducer.
     kind = type(reducer)
     key: list[object] = [kind.__module__, kind.__qualname__]

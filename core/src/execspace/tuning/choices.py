@@ -19,6 +19,7 @@ from ..contract.launch_spec import PolicySpec, with_options
 from ..contract.records import Choice, Effects, TeamLimits
 from ..contract.space import CandidateGenerator, ExecutionSpace, Plan, SupportsTeams, SupportsTuning
 from ..contract.tiles import MOST_PER_THREAD, by_dimension
+from ..launch.plan_around import PlanAround
 from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
 
@@ -80,25 +81,19 @@ def policy_with(policy: Any, choice: Choice) -> Any:
     if isinstance(policy, TeamPolicy):
         spec = policy.key[0]
         given = {name: getattr(spec, name) for name in _TEAM if getattr(spec, name)}
-        return TeamPolicy(
-            policy.league_size, launch_bounds=policy.launch_bounds, space=policy.space,
-            **{**options, **given},
-        )  # fmt: skip
+        return policy.with_options(**{**options, **given})
     if not options:
         return policy
     if isinstance(policy, RangePolicy) and not (choice.tile or choice.items_per_thread):
-        return RangePolicy(
-            policy.begin, policy.end, space=policy.space, schedule=policy.schedule,
-            chunk_size=policy.chunk_size, lanes=policy.lanes, **options,
-        )  # fmt: skip
-    options = {
-        **options, "space": policy.space, "schedule": policy.schedule, "lanes": policy.lanes,
-    }  # fmt: skip
+        return policy.with_options(**options)
     if isinstance(policy, RangePolicy):  # a tile takes the place of its chunks
-        return MDRangePolicy((policy.begin,), (policy.end,), **options)
-    return MDRangePolicy(policy.lower, policy.upper, iterate=policy.iterate, **options)
+        kept = policy._arguments()[1]
+        del kept["chunk_size"]
+        return MDRangePolicy((policy.begin,), (policy.end,), **{**kept, **_LEFT_OPEN, **options})
+    return policy.with_options(**{"tile": None, "items_per_thread": None, **_LEFT_OPEN, **options})
 
 
+_LEFT_OPEN = {"launch_bounds": None}
 _TEAM = ("team_size", "vector_length", "chunk_size")
 
 
@@ -116,6 +111,8 @@ def candidate_generators(
     space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]
 ) -> Sequence[CandidateGenerator]:
     """What a space suggests for a launch."""
+    while isinstance(plan, PlanAround):
+        plan = plan.inner
     if isinstance(space, SupportsTuning):
         return space.tuning_candidates(plan, bounds)
     return host_candidates(space, plan, bounds)

@@ -12,6 +12,7 @@ from ..contract.records import Choice
 from ..contract.space import ExecutionSpace, Plan
 from ..events.timing import has_marks
 from ..kernels.kernel import Kernel
+from ..launch.locked import compiled_by
 from ..policies.team import check_teams
 from ..views.deep_copy import deep_copy, may_overlap
 from ..views.view import View
@@ -40,7 +41,7 @@ class Plans:
             spec = replace(self.spec, policy=policy)
             if policy.kind == "team":
                 check_teams(self.kernel.name, spec, self.default.space)
-            plan = self._made[policy] = self.default.space.compile(self.kernel, spec)
+            plan = self._made[policy] = compiled_by(self.default.space, self.kernel, spec)
         return plan, with_choice
 
 

@@ -220,6 +220,8 @@ class ExpressionPrinter:
                 assert isinstance(e.view.type, ViewTy)
                 size = e.view.type.element.itemsize
                 place = f"{self.identifier(e.view.name)} + ({self.offset(e.view, e.indices)})"
+                if not isinstance(e.view.type.element, Scalar):  # whose pointers count bytes
+                    place += f" * {size}"
                 word = self.dialect.types["uint64"]
                 return f"(int)(({word})({place}) / {size}U % {e.count}U)"
             case ir.Extent():

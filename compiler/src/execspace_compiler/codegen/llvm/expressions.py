@@ -8,7 +8,7 @@ from ... import ir
 from ...ir.types import Pointer, Scalar, TupleTy, Vector, ViewTy, flat_scalars
 from .emitter import Emitter, ModuleText
 from .masks import from_word, is_mask, reduced, to_word, word_type, written_word
-from .memory import ViewParts, load, part_type, parts_of, place
+from .memory import ViewParts, load, offset, part_type, parts_of, place
 from .operations import operation
 from .spelling import Value, constant, part_of, parts, result_type, symbol, type_of
 
@@ -88,7 +88,7 @@ class Expressions(Emitter):
             case ir.Extent():
                 return self.extent(x)
             case ir.Beyond():
-                raise AssertionError("hosts have no packs")
+                return self.beyond(x)
             case ir.Call():
                 found = self.call(x)
                 kinds = self.result_kinds(x.function)
@@ -151,6 +151,16 @@ class Expressions(Emitter):
         values = value if isinstance(value, tuple) else (value,)
         for part, v, slot in zip(parts(t), values, self.slots[name], strict=True):
             self.do(f"store {type_of(part)} {v}, ptr {slot}")
+
+    def beyond(self, x: ir.Beyond) -> str:
+        """By how many elements an address is beyond a multiple."""
+        assert isinstance(x.view.type, ViewTy)
+        view, size = self.views[x.view.name], x.view.type.element.itemsize
+        at = offset(self, self.expr, view, x.view.type, x.indices)
+        step = self.op(f"mul i64 {at}, {size}")
+        address = self.op(f"ptrtoint ptr {view.part(self, 'p')} to i64")
+        element = self.op(f"udiv i64 {self.op(f'add i64 {address}, {step}')}, {size}")
+        return self.op(f"urem i64 {element}, {x.count}")
 
     def extent(self, x: ir.Extent) -> str:
         """An extent of a View."""

@@ -137,7 +137,7 @@ class OraclePrinter:
 
     def store(self, s: ir.Store) -> str:
         """Assignment to an element of a View."""
-        view = identifier(s.view.name)
+        view = self.accessed(s.view)
         value = self.expr(s.value)
         if s.byte is not None:
             return f"{view}.set_field(({self._indices(s.indices)}), {self.expr(s.byte)}, {value})"
@@ -193,6 +193,8 @@ class OraclePrinter:
                 return self.load(e)
             case ir.Extent():
                 return f"{identifier(e.view.name)}.extent({e.dimension})"
+            case ir.Beyond():
+                return "0"  # any lock will do, where nobody waits for one
             case ir.Call():
                 arguments = ", ".join(self.expr(a) for a in e.args)
                 return f"{function_name(e.function)}({arguments})"
@@ -210,11 +212,15 @@ class OraclePrinter:
 
     def load(self, e: ir.Load) -> str:
         """An element of a View."""
-        view = identifier(e.view.name)
+        view = self.accessed(e.view)
         if e.byte is not None:
             place = f"({self._indices(e.indices)}), {self.expr(e.byte)}, {type_name(e.type)}"
             return f"{view}.field({place})"
         return f"{view}[{self._indices(e.indices)}]"
+
+    def accessed(self, view: ir.Var) -> str:
+        """What a load or store addresses a View by."""
+        return identifier(view.name)
 
     def _indices(self, indices: tuple[ir.Expr, ...]) -> str:
         return "".join(f"{self.expr(i)}, " for i in indices) or "()"
@@ -273,6 +279,11 @@ class TeamPrinter(OraclePrinter):
         names = ", ".join([_TEAM, *(identifier(p.name) for p in f.parameters)])
         head = f"def {function_name(f.name)}({names}):"
         return [Line(head, f.loc), *self.block(f.body, 1)]
+
+    def accessed(self, view: ir.Var) -> str:
+        """A View; under a lock by accesses that do not race with others under it."""
+        assert isinstance(view.type, ViewTy)
+        return identifier(view.name) + (".atomic" if "locked" in view.type.traits else "")
 
     def atomic(self, s: ir.Atomic) -> list[str]:
         view = f"{identifier(s.view.name)}.atomic"

@@ -16,7 +16,7 @@ from .attributes import member
 from .binary_operators import compare_or_compute
 from .memory import load, read, store, writable
 from .operators import binary
-from .records import leaves, own_class, value_if_own
+from .records import is_atomic_record, leaves, own_class, value_if_own
 from .variables import bind
 from .views import indexed
 from .whole_parts import assign_part
@@ -111,6 +111,11 @@ def put(cx: Context, place: _Target, value: Value, loc: Loc, at: Loc) -> None:
         return
     own = own_class(place)
     if own is not None and own_class(value) is own:
+        if is_atomic_record(place):
+            from .atomic_steps import change_record  # loaded by kernels that have such
+
+            change_record(cx, "store", place, (value,), None, loc)
+            return
         value = cx.keep(value_if_own(cx, value, loc))
         for leaf, (_, number) in zip(leaves(place, loc), parts(value, ""), strict=True):
             cx.out.append(store(cx, leaf, number, loc, at))
@@ -175,7 +180,7 @@ def _update(cx: Context, s: hir.Update) -> None:
             if emitted:
                 place = cx.keep(place)
                 cx.out += emitted
-            put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
+            _update_record(cx, s, place, right)
             return
         scalar(place, s.target.loc)
         raise AssertionError(f"a number: {place}")
@@ -200,6 +205,15 @@ def _update(cx: Context, s: hir.Update) -> None:
         cx.out += emitted
     result = binary(cx, s.op, old, scalar(right, s.value.loc), s.loc)
     cx.out.append(store(cx, place, result, s.loc, s.loc))
+
+
+def _update_record(cx: Context, s: hir.Update, place: ViewRef, right: Value) -> None:
+    if is_atomic_record(place):
+        from .atomic_steps import change_record  # loaded by kernels that have such
+
+        change_record(cx, s.op, place, (right,), None, s.loc)
+        return
+    put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
 
 
 def _own_operator(cx: Context, s: hir.Update, old: Value, value: Value) -> Value:
@@ -253,7 +267,7 @@ def _update_element(cx: Context, s: hir.Update, place: Place | ViewRef, right: V
     if isinstance(place, ViewRef):
         if own_class(place) is None:
             scalar(place, s.target.loc)
-        put(cx, place, _own_operator(cx, s, place, right), s.loc, s.loc)
+        _update_record(cx, s, place, right)
     elif is_atomic(place):
         check_aligned(place, s.loc, s.op)
         _check_atomic(s, place)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from execspace.kernels.locks import TABLE
+
 from ... import ir
+from ...frontend.names import variable_name
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.ops import ATOMICS
 from ...ir.types import PromotionError, Scalar, ViewTy, promote
@@ -13,6 +16,9 @@ from ..context import Context
 from ..value_queries import scalar
 from ..values import Place, Value
 from .storage import refuse_atomic
+
+# The variable of the locks of records, in kernels that have them.
+LOCKS = variable_name(TABLE)
 
 _KINDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 _ALLOWED = {

@@ -33,9 +33,12 @@ from .storage import narrowed, widened
 # Module that defines functions which kernels call -> modules with rules of them.
 _HOMES = {
     "builtins": ("tuples",),
+    "execspace.kernels.atomic_records": ("whole_records",),
+    "execspace.kernels.atomic_steps": ("atomic_steps",),
     "execspace.kernels.atomics": ("atomic_functions",),
     "execspace.kernels.bits": ("bits",),
     "execspace.kernels.language": ("local_arrays", "printf"),
+    "execspace.kernels.refusals": ("refusals",),
     "execspace.kernels.simd": ("simd",),
     "execspace.launch.local_copies": ("local_copies",),
     "execspace.launch.nested": ("teams",),
@@ -67,10 +70,12 @@ def _object(cx: Context, call: Call) -> Value:
     home = getattr(target, "__module__", None)
     for module in _HOMES.get(home, ()) if isinstance(home, str) else ():
         load_rules(module)
-    if target is abs and call.args and own_class(call.args[0]) is not None:
-        from .own_records import absolute  # loaded by kernels that have such records
+    if home in ("builtins", "_operator") and any(own_class(a) is not None for a in call.args):
+        from .operator_calls import operator_call  # loaded by kernels that have such records
 
-        return absolute(cx, call)
+        found = operator_call(cx, call)
+        if found is not None:
+            return found
     try:
         rule, callee = CALLS.find(target), CALLEES.get(target)
     except TypeError:  # unhashable

@@ -15,6 +15,7 @@ from ..context import CALLED, EXPRESSIONS, Call, Context
 from ..definitions import Captured, Definition, Nested
 from ..value_types import as_parameter, constant_type, describe, parts, rebuild, type_of
 from ..values import FunctionValue, Obj, TupleValue, Value
+from .atomic_elements import LOCKS
 from .failing import failure
 from .variables import variable
 
@@ -34,6 +35,8 @@ def _environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value
     """Current values of a function's captures."""
     definition = fn.definition
     known = dict(fn.env or ())
+    if LOCKS in cx.types:
+        known[LOCKS] = variable(cx, LOCKS, loc)
     if isinstance(definition, Nested):
         cx.module.enter(definition, "variables", loc)
         try:

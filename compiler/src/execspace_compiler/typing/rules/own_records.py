@@ -25,7 +25,7 @@ from ..value_types import describe
 from ..values import FunctionValue, Method, Obj, TupleValue, Value, ViewRef
 from .objects import function_and_first
 from .operators import constant
-from .records import own_class, record_value, value_if_own
+from .records import is_atomic_record, own_class, record_value, value_if_own
 
 # Operator -> name of its method, and the one of the right operand.
 _METHODS = {
@@ -202,6 +202,10 @@ def method_call(cx: Context, own: Any, call: Call) -> Value:
     if found is None:
         if call.positional():
             raise type_fault(call.loc, "copy takes no arguments", "write .copy()")
+        if isinstance(owner, ViewRef) and is_atomic_record(owner):
+            from .atomic_steps import change_record  # loaded by kernels that have such
+
+            return change_record(cx, "load", owner, (), "old", call.loc)
         return record_value(cx, owner, call.loc) if isinstance(owner, ViewRef) else owner
     found, first = function_and_first(found, owner, own)
     return _called(cx, own, found, name, (*first, *call.args), call.loc, call.keywords)

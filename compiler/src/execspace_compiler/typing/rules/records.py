@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import ir
 from ...ir.diagnostics import Loc, counted, type_fault
-from ...ir.types import INDEX, Element, Record, Scalar, SubArray
+from ...ir.types import INDEX, Element, Record, Scalar, SubArray, ViewTy
 from ..context import Context
 from ..values import Fixed, Obj, Place, Span, TupleValue, Value, ViewRef
 from .memory import load
@@ -98,6 +98,14 @@ def own_class(value: Value) -> Any:
     if isinstance(value, ViewRef) and isinstance(value.field, Record):
         return value.field.own
     return None
+
+
+def is_atomic_record(place: ViewRef) -> bool:
+    """Whether it is a record of a class, whole, of a View whose accesses are all atomic."""
+    assert isinstance(place.base.type, ViewTy)
+    whole = isinstance(place.byte, ir.Const) and place.byte.value == 0
+    same = place.field == place.base.type.element
+    return "atomic" in place.base.type.traits and whole and same and own_class(place) is not None
 
 
 def record_value(cx: Context, ref: ViewRef, loc: Loc) -> TupleValue:

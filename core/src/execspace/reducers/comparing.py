@@ -1,0 +1,162 @@
+"""Kokkos' reducers that find extremes by a comparator of the user's.
+
+They are reducers as a user writes them: pairs of a value and its location are joined by a function
+in the language of kernels. Of equal values the location decides, so all spaces find the same.
+
+Source: https://kokkos.org/kokkos-core-wiki/API/core/builtin_reducers.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.brief import brief
+from ..base.errors import LaunchError
+from ..kernels.captures import scope_of
+from .base import Reducer
+from .builtin import MinMaxLocScalar, ValLocScalar
+
+__all__ = [
+    "MaxFirstLocCustomComparator",
+    "MinFirstLocCustomComparator",
+    "MinMaxFirstLastLocCustomComparator",
+]
+
+
+def _of_nothing(name: Any) -> Any:
+    """What stands for a value before there is one: zeros of its dtypes."""
+    if isinstance(name, tuple):
+        return tuple(map(_of_nothing, name))
+    return np.dtype(name).type(0)
+
+
+class _Comparing(Reducer):
+    """Base of these: the function, and what stands for a pair before there is one."""
+
+    def __init__(self, less: Callable[[Any, Any], Any]) -> None:
+        if scope_of(less) is None:
+            raise LaunchError(
+                f"{type(self).__name__}(less={brief(less)}): expected a function of two values "
+                f"that says whether the first is less than the second."
+            )
+        self.less = less
+
+    def identity(self, names: Any) -> Any:
+        """Zeros, and the greatest location that its type has, which says that there is none."""
+        if not (isinstance(names, tuple) and len(names) == 2 and np.dtype(names[1]).kind in "iu"):
+            raise LaunchError(
+                f"reducer {self.name}: the kernel returns a value and its location, which is an "
+                f"integer; got {names}."
+            )
+        return _of_nothing(names[0]), np.iinfo(names[1]).max
+
+
+class MinFirstLocCustomComparator(_Comparing):
+    """The first of all pairs whose value no other value is less than, by a comparator.
+
+    The kernel returns ``(value, location)``: the value is a number or a tuple of numbers, the
+    location an integer, less than the greatest that its type has. The result is a `ValLocScalar`;
+    of an empty range its value is 0 and its location that greatest integer.
+
+    Parameters
+    ----------
+    less : function of two values
+        Whether the first is less than the second: a strict weak order, as for `es.sort`.
+
+    Raises
+    ------
+    LaunchError
+        `less` is no function, or the kernel returns something else.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.function
+    ... def nearer(a, b):
+    ...     return abs(a) < abs(b)
+    >>> nearest = es.MinFirstLocCustomComparator(nearer)
+    >>> policy = es.RangePolicy(9, space="serial")
+    >>> es.parallel_reduce(policy, lambda i: (i - 5.5, i), reducer=nearest)
+    ValLocScalar(val=-0.5, loc=5)
+    """
+
+    def join(self, a: Any, b: Any) -> Any:
+        nothing = np.iinfo(a[1]).max
+        if a[1] == nothing:
+            return b
+        if b[1] == nothing:
+            return a
+        if self.less(b[0], a[0]):
+            return b
+        if self.less(a[0], b[0]):
+            return a
+        return b if b[1] < a[1] else a
+
+    def as_result(self, value: Any) -> Any:
+        """As a `ValLocScalar`."""
+        return ValLocScalar(*value)
+
+
+class MaxFirstLocCustomComparator(_Comparing):
+    """The first of all pairs whose value is less than no other, by a comparator.
+
+    Otherwise as `MinFirstLocCustomComparator`.
+    """
+
+    def join(self, a: Any, b: Any) -> Any:
+        nothing = np.iinfo(a[1]).max
+        if a[1] == nothing:
+            return b
+        if b[1] == nothing:
+            return a
+        if self.less(a[0], b[0]):
+            return b
+        if self.less(b[0], a[0]):
+            return a
+        return b if b[1] < a[1] else a
+
+    def as_result(self, value: Any) -> Any:
+        """As a `ValLocScalar`."""
+        return ValLocScalar(*value)
+
+
+class MinMaxFirstLastLocCustomComparator(_Comparing):
+    """Both: of equal least values the first location, of equal greatest values the last.
+
+    The kernel returns ``(value, value, location, location)``, the same twice, as the state is: what
+    Kokkos' functors store. The result is a `MinMaxLocScalar`; otherwise as
+    `MinFirstLocCustomComparator`.
+    """
+
+    def identity(self, names: Any) -> Any:
+        """Zeros, and the locations that say that there is none."""
+        if not (isinstance(names, tuple) and len(names) == 4):
+            raise LaunchError(
+                f"reducer {self.name}: the kernel returns a value twice and its location twice, "
+                f"(v, v, i, i); got {names}."
+            )
+        low, first = _Comparing.identity(self, names[0::2])
+        high, last = _Comparing.identity(self, names[1::2])
+        return low, high, first, last
+
+    def join(self, a: Any, b: Any) -> Any:
+        nothing = np.iinfo(a[2]).max
+        if a[2] == nothing:
+            return b
+        if b[2] == nothing:
+            return a
+        low_is_b = self.less(b[0], a[0]) or (not self.less(a[0], b[0]) and b[2] < a[2])
+        high_is_b = self.less(a[1], b[1]) or (not self.less(b[1], a[1]) and b[3] > a[3])
+        return (
+            b[0] if low_is_b else a[0],
+            b[1] if high_is_b else a[1],
+            b[2] if low_is_b else a[2],
+            b[3] if high_is_b else a[3],
+        )
+
+    def as_result(self, value: Any) -> Any:
+        """As a `MinMaxLocScalar`."""
+        return MinMaxLocScalar(*value)
