@@ -159,10 +159,79 @@ def test_calls_per_thread_are_a_number_or_one_for_each_dimension():
     assert es.MDRangePolicy((8, 8), items_per_thread=(1, 4)).items_per_thread == (1, 4)
 
 
-@pytest.mark.parametrize("value", [0, (1, 2, 3), (0, 1), (4, 8), 17])
-def test_calls_per_thread_are_few(value):
-    with pytest.raises(es.PolicyError, match="at least 1 and at most 16 together"):
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        (0, "0 is less than 1 call"), ((1, 2, 3), "expected 2 numbers, got 3"),
+        ((0, 1), "0 is less than 1 call"), ((4, 8), "32 calls of a thread are more than 16"),
+        (17, "17 calls of a thread are more than 16"),
+        (np.array([50]), "expected 2 numbers, got 1"), ((), "expected 2 numbers, got 0"),
+    ],
+)  # fmt: skip
+def test_calls_per_thread_are_few(value, wrong):
+    with pytest.raises(es.PolicyError) as caught:
         es.MDRangePolicy((8, 8), items_per_thread=value)
+    assert str(caught.value) == (
+        f"MDRangePolicy: items_per_thread={value!r}: {wrong}; expected a number, or one for each "
+        f"of 2 dimensions, of at least 1 and at most 16 together."
+    )
+
+
+def test_integers_of_numpy_become_pythons():
+    bounds, calls = np.array(10), np.array(2)
+    box = es.MDRangePolicy((bounds, 3), items_per_thread=calls, launch_bounds=np.array(64))
+    assert box == es.MDRangePolicy((10, 3), items_per_thread=2, launch_bounds=64)
+    line = es.RangePolicy(bounds, launch_bounds=np.int64(64))
+    teams = es.TeamPolicy(bounds, launch_bounds=np.array(64))
+    for policy in (box, line, teams):
+        assert type(policy.launch_bounds) is int
+        assert "launch_bounds=64" in repr(policy) and hash(policy) == hash(policy.with_options())
+    bounds[...] = calls[...] = 1
+    assert (box.upper, box.items_per_thread, line.end) == ((10, 3), (2,), 10)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: es.RangePolicy(0, True),
+        lambda: es.RangePolicy(9, launch_bounds=True),
+        lambda: es.RangePolicy(9, schedule="dynamic", chunk_size=True),
+        lambda: es.MDRangePolicy((9, True)),
+        lambda: es.MDRangePolicy((9, 9), tile=(True, 2)),
+        lambda: es.MDRangePolicy((9, 9), items_per_thread=True),
+        lambda: es.MDRangePolicy((9, 9), items_per_thread=(True, 2)),
+        lambda: es.MDRangePolicy((9, 9), launch_bounds=True),
+        lambda: es.TeamPolicy(True),
+        lambda: es.TeamPolicy(9, True),
+        lambda: es.TeamPolicy(9, 1, True),
+        lambda: es.TeamPolicy(9, chunk_size=True),
+        lambda: es.TeamPolicy(9, launch_bounds=True),
+        lambda: es.TeamPolicy(9).scratch_size_max(True),
+        lambda: es.TeamPolicy(9).scratch_size(lambda team: None, level=True),
+        lambda: es.default_tile(True),
+        lambda: es.parallel_for(True, lambda i: None),
+    ],
+)
+def test_bools_are_no_integers(make):
+    with pytest.raises(
+        es.PolicyError, match=r"must be .*, got True\.|^True is not a policy; |=True; expected 0"
+    ):
+        make()
+
+
+def test_a_bound_is_left_out_and_not_none():
+    with pytest.raises(es.PolicyError, match=r"^RangePolicy: end must be an integer, got None"):
+        es.RangePolicy(5, None)
+    with pytest.raises(es.PolicyError, match=r"^RangePolicy: end must be an integer, got None"):
+        es.RangePolicy(5).with_options(end=None)
+    with pytest.raises(es.PolicyError, match=r"^MDRangePolicy: upper=None; expected an integer"):
+        es.MDRangePolicy((1, 2), None)
+
+
+def test_a_repr_makes_the_same_policy():
+    for options in ({"items_per_thread": 1}, {"items_per_thread": (1, 2)}, {}):
+        policy = es.MDRangePolicy((4, 5), **options)
+        assert eval(repr(policy), {"MDRangePolicy": es.MDRangePolicy}) == policy
 
 
 def test_a_tile_beyond_the_launch_bounds():
@@ -182,7 +251,7 @@ def test_launch_bounds_are_positive(make):
 def test_options_are_shown():
     policy = es.MDRangePolicy((8, 8), tile=(2, 2), items_per_thread=2, launch_bounds=64)
     assert str(policy) == (
-        "MDRangePolicy((0, 0), (8, 8), tile=(2, 2), items_per_thread=(2,), launch_bounds=64)"
+        "MDRangePolicy((0, 0), (8, 8), tile=(2, 2), items_per_thread=2, launch_bounds=64)"
     )
     assert str(es.RangePolicy(8, launch_bounds=64)) == "RangePolicy(0, 8, launch_bounds=64)"
 
@@ -260,11 +329,13 @@ def test_numbers_of_other_types_are_looked_at_whatever_was_made_before():
         lambda: es.MDRangePolicy((0.0, 0), (1, 1)),
         lambda: es.TeamPolicy(1.0, 1),
         lambda: es.TeamPolicy(1, 1.0),
+        lambda: es.RangePolicy(True),
+        lambda: es.MDRangePolicy((False, 0), (1, 1)),
+        lambda: es.TeamPolicy(1, True),
     ):
         with pytest.raises(es.PolicyError, match="integer"):
             make()
     assert type(es.MDRangePolicy((0, 0), (1, np.int64(1))).upper[1]) is int
-    assert type(es.RangePolicy(True).end) is int
 
 
 def test_a_policy_that_was_made_keeps_no_space(plain):

@@ -247,6 +247,15 @@ def test_other_parameters_are_refused(name):
         KINDS[name]().with_options(occupancy=400)
 
 
+@kinds
+def test_values_without_a_name_are_refused(name):
+    with pytest.raises(es.PolicyError) as caught:
+        KINDS[name]().with_options(5)
+    assert str(caught.value).startswith(
+        f"{name}.with_options: got 5 without a name; expected name=value of some of: "
+    )
+
+
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is of Python 3.13")
 @kinds
 def test_copy_replace_does_the_same(name):

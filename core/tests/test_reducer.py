@@ -229,9 +229,9 @@ def reducer_with(**members):
         ({"join": lambda self, a, b, c: a}, "got 4 parameters"),
         ({"join": lambda a, b: a, "final": lambda a, b, c: a}, "expected a method final\\(a\\)"),
         ({"join": lambda a, b: a, "identity": None}, "has no identity"),
-        ({"join": lambda a, b: a, "shape": 0}, "expected positive integers"),
+        ({"join": lambda a, b: a, "shape": 0}, "expected a positive integer"),
         ({"join": lambda a, b: a, "shape": (2, 5000)}, "at most 2048 elements"),
-        ({"join": lambda a, b: a, "shape": [2]}, "expected positive integers"),
+        ({"join": lambda a, b: a, "shape": [2]}, "expected a positive integer"),
         ({"join": lambda a, b: a, "shape": 2, "identity": (0, 0)}, "expected a number, got"),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_built_in_join_cannot_be_replaced():
 
 @pytest.mark.parametrize("shape", [0, -1, (), (2, 0), 2.5, "3", [3], (65, 32)])
 def test_shapes_that_no_array_reduction_has(shape):
-    with pytest.raises(es.LaunchError, match=r"es.Sum\(shape=.*\): expected positive integers"):
+    with pytest.raises(es.LaunchError, match=r"es.Sum\(shape=.*\): expected a positive integer"):
         es.Sum(shape=shape)
 
 

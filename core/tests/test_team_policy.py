@@ -114,8 +114,12 @@ def test_repr_shows_what_was_asked_for(plain):
         ((1, 0), {}, "TeamPolicy: team_size=0; expected at least 1, or 'auto'."),
         ((1, 8, -2), {}, "TeamPolicy: vector_length=-2; expected at least 1, or 'auto'."),
         ((1,), {"chunk_size": 0}, "TeamPolicy: chunk_size=0; expected at least 1, or 'auto'."),
-        ((1, 2.5), {}, "TeamPolicy: team_size must be an integer, got 2.5."),
-        ((1, None), {}, "TeamPolicy: team_size must be an integer, got None."),
+        ((1, 2.5), {}, "TeamPolicy: team_size must be an integer or 'auto', got 2.5."),
+        ((1, None), {}, "TeamPolicy: team_size must be an integer or 'auto', got None."),
+        (
+            (1,), {"chunk_size": None},
+            "TeamPolicy: chunk_size must be an integer or 'auto', got None.",
+        ),
         ((1, "most"), {}, "TeamPolicy: team_size='most'; expected an integer or 'auto'."),
         (
             (1, 8, 12), {},
@@ -333,10 +337,19 @@ def test_a_range_of_several_dimensions_gives_tuples(kind, team):
     for extents in [(), (3,), (1,) * 9]:
         with pytest.raises(es.PolicyError) as error:
             kind(team, *extents)
+        one = f" For one there is es.{kind.__name__.replace('MD', '')}."
         assert str(error.value) == (
-            f"{kind.__name__}: got {len(extents)} extents; expected 2 to 8. For one there is "
-            f"es.{kind.__name__.replace('MD', '')}."
+            f"{kind.__name__}: got {len(extents)} extent{'' if len(extents) == 1 else 's'}; "
+            f"expected 2 to 8.{one if len(extents) < 2 else ''}"
         )
+    with pytest.raises(es.PolicyError, match=r"got \(3, 4\); expected 2 to 8 extents, each an"):
+        kind(team, (3, 4))
+
+
+@pytest.mark.parametrize("kind", RANGES)
+def test_the_end_of_a_range_is_left_out_and_not_none(kind, team):
+    with pytest.raises(es.PolicyError, match=f"^{kind.__name__}: end must be an integer, got None"):
+        kind(team, 3, None)
 
 
 @pytest.mark.parametrize("kind", [*RANGES, *MD_RANGES, es.PerTeam, es.PerThread])

@@ -280,3 +280,21 @@ def return_before_the_end_of_an_array_reduction(team, s, x):
     if team.league_rank == 1:
         return
     s[0] += x[0]
+
+
+@case(F64, policy=TEAMS)
+def range_of_nine_indices(team, x):
+    for k in es.ThreadVectorMDRange(team, 1, 1, 1, 1, 1, 1, 1, 1, 2):
+        x[0] = 1.0
+
+
+@case(F64, policy=TEAMS)
+def range_of_several_indices_with_a_tuple(team, x):
+    for i, j in es.TeamThreadMDRange(team, (2, 3)):
+        x[i] = j
+
+
+@case(F64, policy=TEAMS)
+def range_of_several_indices_without_a_team(team, x):
+    for i, j in es.TeamThreadMDRange(3, 3):
+        x[i] = j

@@ -1022,6 +1022,10 @@ def test_sizes_and_mapping():
         "together; races between two such places are errors",
         "vector length 2: a thread does what its lanes do, in order",
     )
+    policy = es.TeamPolicy(2, 3, 2, chunk_size=2, launch_bounds=64, space="oracle")
+    assert es.explain(policy, kernel, x).mapping[3:] == (
+        "chunk_size and launch_bounds: without effect here, where teams run one by one",
+    )
     assert "    yield 0, ()\n" in found.source
 
 

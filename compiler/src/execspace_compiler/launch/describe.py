@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from execspace import PolicySpec, TeamSizes
@@ -86,7 +87,7 @@ def describe_threads(
             lines += _order_of_tiles(lowered, order, "from tile to tile")
         else:
             lines += _no_order_of_tiles(policy)
-        return [*lines, *_weight(policy, group)]
+        return [*lines, *_weight(policy, group), *_no_lanes(policy)]
     rank, dims = policy.rank, blocks.dims
     key = shapes.key_of(bounds)
     form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
@@ -103,10 +104,12 @@ def describe_threads(
         f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
         *_in_parts(shapes, key, limits),
-        f"calls of a thread: {blocks.calls}, by dimension {blocks.items_per_thread} ({seen})",
+        f"calls of a thread: {blocks.calls}, by dimension {blocks.items_per_thread}"
+        f"{', items_per_thread of the policy' if policy.items_per_thread else ''} ({seen})",
         *(fastest if rank > 1 else []),
         *_order_of_tiles(lowered, order, "from block to block"),
         *_weight(policy, bx * by * bz),
+        *_no_lanes(policy),
         _SHAPES,
     ]
     if packing is not None:
@@ -118,6 +121,11 @@ def describe_threads(
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines
+
+
+def _no_lanes(policy: PolicySpec) -> list[str]:
+    """A line on lanes of a vector, which a device has not."""
+    return without_effect(policy, ("lanes",), "each call has a thread of its own")
 
 
 def _weight(policy: PolicySpec, threads: int) -> list[str]:
@@ -227,8 +235,8 @@ def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
     return "most accesses find contiguous elements along it"
 
 
-def describe_rows(lowered: Lowered) -> list[str]:
-    """For a host whose threads run contiguous parts of the range."""
+def describe_rows(lowered: Lowered, in_lanes: bool = True) -> list[str]:
+    """For a host whose threads run contiguous parts of the range; whether it may do so in lanes."""
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     if policy.tiled:
         lines = ["tiles: each thread does whole ones, in plain loops"]
@@ -249,12 +257,31 @@ def describe_rows(lowered: Lowered) -> list[str]:
             f"schedule='dynamic': threads take {parts} one after another, until none is left"
         )
     lines.append("extents are arguments: a new shape compiles nothing")
-    ignored = [w for w in ("items_per_thread", "launch_bounds") if getattr(policy, w)]
-    if ignored:
-        lines.append(
-            f"{' and '.join(ignored)}: without effect here, where a thread does whole rows"
-        )
-    return lines
+    ignored = ("items_per_thread", "launch_bounds", *(() if in_lanes else ("lanes",)))
+    return [*lines, *without_effect(policy, ignored, "a thread does whole rows")]
+
+
+def without_effect(policy: PolicySpec, names: Sequence[str], why: str) -> list[str]:
+    """A line on the options, by their names in `PolicySpec`, that a policy has in vain."""
+    ignored = ["tile" if n == "tiled" else n for n in names if getattr(policy, n)]
+    if not ignored:
+        return []
+    named = " and ".join(part for part in (", ".join(ignored[:-1]), ignored[-1]) if part)
+    return [f"{named}: without effect here, where {why}"]
+
+
+def describe_calls(lowered: Lowered) -> list[str]:
+    """For a space that runs one call after the other."""
+    policy, joins = lowered.spec.policy, lowered.spec.pattern != "for"
+    fastest = "first" if joins and policy.iterate == "left" else "last"
+    lines = [f"one call after the other, interpreted, the {fastest} index fastest"]
+    if joins:
+        lines += _no_order_of_tiles(policy)
+    elif policy.outer or policy.iterate != "auto":
+        order = _both(policy) if policy.outer else policy.iterate
+        lines.append(f"iterate={order!r}: without effect here, where only joins have an order")
+    ignored = ("tiled", "items_per_thread", "launch_bounds", "lanes")
+    return [*lines, *without_effect(policy, ignored, "calls run one by one")]
 
 
 def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
@@ -277,7 +304,8 @@ def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
     )
     if any(isinstance(s, ir.Scratch | ir.Carve) for s in ir.walk_statements(lowered.body.body)):
         lines.append("scratch memory is taken once for each part of the league")
-    return lines
+    ignored = without_effect(lowered.spec.policy, ("launch_bounds",), "no team is a block")
+    return [*lines, *ignored]
 
 
 def describe_device_teams(team: DeviceTeam, fits: bool = False) -> list[str]:

@@ -402,7 +402,7 @@ class Sources:
         if self.teams is not None:
             return describe_host_teams(self.original, self.teams.sizes(self.most))
         if not self.traits.flat:
-            return describe_rows(self.original)
+            return describe_rows(self.original, bool(self.choices))
         return describe_threads(
             self.original, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
             contiguous=self.kernel.contiguous, packing=self.kernel.packing(self.usual),

@@ -7,8 +7,7 @@ index order. Multiply-add is not contracted. Launches of teams are run by teams.
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -66,7 +65,9 @@ class OraclePlan(DescribedPlan):
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """The mapping of a range."""
-        return ["one call after the other, interpreted, the last index fastest"]
+        from ..launch.describe import describe_calls
+
+        return describe_calls(self.lowered)
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Run the kernel for every index, the last one fastest.
@@ -79,10 +80,7 @@ class OraclePlan(DescribedPlan):
         check_limits(self.lowered.kernel.name, self.lowered.limits, inputs)
         call = self.caller(bounds, inputs)
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
-        if spec.pattern != "for" and spec.policy.iterate == "left":
-            indices = [i[::-1] for i in itertools.product(*ranges[::-1])]
-        else:
-            indices = list(itertools.product(*ranges))
+        indices = Indices(ranges, spec.pattern != "for" and spec.policy.iterate == "left")
         with np.errstate(all="ignore"):
             result = self._run(indices, call)
         if out:
@@ -118,7 +116,7 @@ class OraclePlan(DescribedPlan):
 
         return call
 
-    def _run(self, indices: list[tuple[int, ...]], call: Call) -> Any:
+    def _run(self, indices: Iterable[tuple[int, ...]], call: Call) -> Any:
         reduction = self.lowered.reduction
         if reduction is None:
             for index in indices:
@@ -141,7 +139,9 @@ class OraclePlan(DescribedPlan):
         numbers = tuple(python_number(v) for v in row(self.functions["result"](*state)))
         return numbers[0] if len(numbers) == 1 else numbers
 
-    def _run_array(self, reduction: Reduction, indices: list[tuple[int, ...]], call: Call) -> Any:
+    def _run_array(
+        self, reduction: Reduction, indices: Iterable[tuple[int, ...]], call: Call
+    ) -> Any:
         state = reduction.states[0]
         shape = self.lowered.spec.array_shape
         assert shape is not None
@@ -159,6 +159,33 @@ class OraclePlan(DescribedPlan):
         self, state: tuple[Any, ...], index: tuple[int, ...], call: Call, leading: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         return row(self.functions["step"](*state, *row(call(index, leading))))
+
+
+@dataclass(frozen=True)
+class Indices:
+    """All index tuples, as often as somebody goes through them; none is kept, for a range may be
+    longer than memory.
+    """
+
+    ranges: Sequence[range]
+    first_fastest: bool = False
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        if not all(self.ranges):  # a dimension before the empty one may be long
+            return iter(())
+        if self.first_fastest:
+            return (index[::-1] for index in _tuples(self.ranges[::-1]))
+        return _tuples(self.ranges)
+
+
+def _tuples(ranges: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """As itertools.product, which makes a tuple of each range first."""
+    if not ranges:
+        yield ()
+        return
+    for n in ranges[0]:
+        for rest in _tuples(ranges[1:]):
+            yield n, *rest
 
 
 def row(value: Any) -> tuple[Any, ...]:

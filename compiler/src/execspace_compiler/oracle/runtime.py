@@ -69,7 +69,8 @@ class Checked:
 
     def _bytes(self, key: Any, byte: Any, to: Any) -> npt.NDArray[Any]:
         """The number `byte` bytes from the start of a record, as an array of rank 0."""
-        at = self.array[(*(slice(i, i + 1) for i in self._at(key)),)]
+        part: tuple[Any, ...] = (*(slice(i, i + 1) for i in self._at(key)), ...)
+        at = self.array[part]
         return np.ndarray((), to, at, int(byte))
 
     def field(self, key: Any, byte: Any, to: Any) -> Any:

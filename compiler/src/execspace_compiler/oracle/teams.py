@@ -342,12 +342,17 @@ class TeamPlan(HostTeamSizes, OraclePlan):
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """The mapping of the league."""
+        from ..launch.describe import without_effect
+
         sizes = self.team_sizes()
         return [
             "teams: one after the other, interpreted",
             f"team size {sizes.team_size}: threads take turns, each up to the next place where "
             f"all of them do something together; races between two such places are errors",
             f"vector length {sizes.vector_length}: a thread does what its lanes do, in order",
+            *without_effect(
+                self.lowered.spec.policy, ("chunk_size", "launch_bounds"), "teams run one by one"
+            ),
         ]
 
     def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:

@@ -24,6 +24,7 @@ from execspace import (
 from execspace.base.config import checks
 from execspace.contract.dtypes import dtype_of
 from execspace.kernels.captures import keyword_only
+from execspace.kernels.locks import TABLE
 from execspace.launch.structs import argument_names
 
 from .. import ir
@@ -130,7 +131,13 @@ def lower_kernel(
         types = [*own, *types[explicit:]]
     typed = _typed_reduction if spec.reducer is not None else _typed
     bounds = checks_bounds and "bounds" in checks()
-    new = partial(typer_of_module, resolver, vector_bytes, bounds)
+
+    def new() -> ModuleTyper:
+        made = typer_of_module(resolver, vector_bytes, bounds)
+        if TABLE in hidden:
+            made.hidden = {TABLE: hidden[TABLE]}
+        return made
+
     module, found, reduction = typed(spec, function, parameters, types, reporter, captures, new)
     body = found.function
     handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from execspace import Capture, DTypeError, Reducer
+from execspace import Capture, DTypeError, LaunchError, Reducer
 from execspace.base.dataclass import dataclass
 from execspace.base.storage_types import format_of
 from execspace.contract.dtypes import as_dtype
@@ -253,6 +253,8 @@ class ReductionBuilder:
         names = dtype_names(given)
         try:
             identity, numbers, fixed = structure(reducer.identity_for(names))
+        except LaunchError as error:  # of a reducer of execspace, which says what it takes
+            raise self._fault(str(error).rstrip("."), "return that") from None
         except TypeError as error:
             message = f"the identity of {reducer.name} {error}, expected a number or a tuple"
             raise self._fault(message, _IDENTITY_HINT) from None

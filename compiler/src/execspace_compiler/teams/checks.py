@@ -230,8 +230,9 @@ class Divergence:
             self.report(
                 s.loc,
                 f"a range over the {_MEMBERS[s.level]} within one over the {_MEMBERS[outer[-1]]}",
-                "ranges over lanes, es.ThreadVectorRange, may stand in es.TeamThreadRange; write "
-                "plain loops over range for the rest",
+                "ranges over lanes, es.ThreadVectorRange and es.ThreadVectorMDRange, may stand in "
+                "es.TeamThreadRange and es.TeamThreadMDRange; write plain loops over range for "
+                "the rest",
             )
         own, self.own = self.own, set()
         bits = OF_LEVEL[s.level]

@@ -61,6 +61,7 @@ class ModuleTyper:
         self.vector_bytes = vector_bytes
         self.vectors = False  # there are some
         self.checks_bounds = checks_bounds
+        self.hidden: Mapping[str, str] = {}  # of `Names`, for functions that types bring
         self.functions: list[ir.Function] = []
         self.perhaps_unused: set[str] = set()  # called from code that a constant rules out
         self.assertions: list[Assertion] = []
@@ -143,14 +144,14 @@ class ModuleTyper:
         if known is None:
             scope = scope_of(layout.offset)
             assert scope is not None
-            known = self._layouts[key] = _read_once(scope)
+            known = self._layouts[key] = _read_once(scope, {})
         return known
 
     def method(self, function: FunctionType) -> Captured:
         """Definition of a method of a class of records."""
         known = self._methods.get(function)
         if known is None:
-            known = self._methods[function] = _read_once(Scope(function, {}))
+            known = self._methods[function] = _read_once(Scope(function, {}), self.hidden)
         return known
 
     def nested(self, function: hir.Function) -> Nested:
@@ -252,10 +253,10 @@ class ModuleTyper:
             raise fault.called(loc) from None
 
 
-def _read_once(scope: Scope) -> Captured:
+def _read_once(scope: Scope, hidden: Mapping[str, str]) -> Captured:
     """Definition of a function that a type brings: what it reads from outside is read now."""
     captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
-    return Captured(scope, Names(scope.fn, frozenset(scope.bound), captures, {}), "")
+    return Captured(scope, Names(scope.fn, frozenset(scope.bound), captures, hidden), "")
 
 
 def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:

@@ -74,11 +74,24 @@ class LockedPlan(PlanAround):
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
-        return self.inner.launch(bounds, self._all(args))
+        try:
+            return self.inner.launch(bounds, self._all(args))
+        except KeyboardInterrupt:
+            self._let_go()
+            raise
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch_as`."""
-        return self.inner.launch_as(label, bounds, self._all(args))
+        try:
+            return self.inner.launch_as(label, bounds, self._all(args))
+        except KeyboardInterrupt:
+            self._let_go()
+            raise
+
+    def _let_go(self) -> None:
+        """Free the locks that a kernel in plain Python held when it was interrupted."""
+        if self._table.memory_space.host_accessible:
+            self._table.memory_space.host_array(self._table)[...] = 0
 
     def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
         """As `Plan.ready`."""

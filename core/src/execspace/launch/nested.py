@@ -14,7 +14,7 @@ from typing import Any
 from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
-from ..policies.checks import as_integer
+from ..policies.checks import LEFT_OUT, as_integer
 from ..reducers.python_joins import total_of
 from .nested_policy import Nested
 from .team_member import TeamMember, checked_team
@@ -88,9 +88,9 @@ class _Nested(Nested):
 class _Range(_Nested):
     __slots__ = ("begin", "end")
 
-    def __init__(self, team: TeamMember, begin: int, end: int | None = None, /) -> None:
+    def __init__(self, team: TeamMember, begin: int, end: int = LEFT_OUT, /) -> None:
         super().__init__(team)
-        if end is None:
+        if end is LEFT_OUT:
             begin, end = 0, begin
         self.begin = as_integer(begin, f"{type(self).__name__}: begin")
         self.end = as_integer(end, f"{type(self).__name__}: end")
@@ -165,12 +165,16 @@ class _MDRange(_Nested):
     def __init__(self, team: TeamMember, /, *extents: int) -> None:
         super().__init__(team)
         word = type(self).__name__
+        if len(extents) == 1 and isinstance(extents[0], tuple | list):
+            raise PolicyError(
+                f"{word}: got {brief(extents[0])}; expected 2 to {_MAX_RANK} extents, each an "
+                f"argument: es.{word}(team, n0, n1)."
+            )
         self.extents = tuple(as_integer(n, f"{word}: an extent") for n in extents)
         if not 2 <= len(extents) <= _MAX_RANK:
-            raise PolicyError(
-                f"{word}: got {len(extents)} extents; expected 2 to {_MAX_RANK}. For one there "
-                f"is es.{word.replace('MD', '')}."
-            )
+            count = "1 extent" if len(extents) == 1 else f"{len(extents)} extents"
+            one = f" For one there is es.{word.replace('MD', '')}." if len(extents) < 2 else ""
+            raise PolicyError(f"{word}: got {count}; expected 2 to {_MAX_RANK}.{one}")
 
     def _indices(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.extents))

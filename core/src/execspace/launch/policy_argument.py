@@ -28,6 +28,8 @@ def policy_of(policy: Any, pattern: str) -> tuple[Any, tuple[int, ...]]:
     if type(policy) in (RangePolicy, MDRangePolicy, TeamPolicy):
         return policy.key, policy.bounds
     try:
+        if isinstance(policy, bool):
+            raise TypeError
         n = operator.index(policy)
     except TypeError:
         raise PolicyError(

@@ -12,15 +12,18 @@ from ..base.errors import PolicyError, shown
 from ..contract.space import ExecutionSpace
 
 STATIC, DYNAMIC = SCHEDULES = ("static", "dynamic")
+LEFT_OUT: Any = ...  # the default of a bound, for which None is a mistake
 LEAST, MOST = 1 - 2**63, 2**63 - 1  # what kernels count in
 
 
-def as_integer(value: Any, what: str) -> int:
-    """An integer of 64 bits; PolicyError for all else."""
+def as_integer(value: Any, what: str, expected: str = "an integer") -> int:
+    """An integer of 64 bits; PolicyError for all else, also for a bool, which is a slip."""
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise PolicyError(f"{what} must be an integer, got {brief(value)}.") from None
+        number = None
+    if number is None:
+        raise PolicyError(f"{what} must be {expected}, got {brief(value)}.")
     if not LEAST <= number <= MOST:
         raise PolicyError(f"{what} is {shown(number)}; expected an integer from {LEAST} to {MOST}.")
     return number

@@ -11,6 +11,7 @@ from ..contract.space import ExecutionSpace
 from ..contract.tiles import ACCESS, KOKKOS, MOST_DIMENSIONS, TileTable, are_integers, by_dimension
 from ..plugins.registry import find_tiles, registry
 from ..plugins.selection import default_space, resolve
+from .checks import as_integer
 
 __all__ = [
     "default_tile",
@@ -84,7 +85,8 @@ def default_tile(
     rank : int
         Number of dimensions, 1 to 6.
     iterate : {"right", "left"}
-        Which index runs fastest: the last (right) or the first.
+        Which index runs fastest: the last (right), which is taken where nothing is said, or the
+        first. A policy with the name of a table must say it.
     extents : sequence of int, optional
         Of the range, by dimension; devices fit tiles to them. Default: far longer than a tile.
     space : str or ExecutionSpace, optional
@@ -121,7 +123,8 @@ def default_tile(
     >>> es.default_tile(3, space="serial") is None
     True
     """
-    if not isinstance(rank, int) or not 1 <= rank <= MOST_DIMENSIONS:
+    rank = as_integer(rank, "default_tile: rank")
+    if not 1 <= rank <= MOST_DIMENSIONS:
         raise PolicyError(f"default_tile: rank {brief(rank)}; expected 1 to {MOST_DIMENSIONS}.")
     if iterate not in ("left", "right"):
         raise PolicyError(f"default_tile: iterate={brief(iterate)}; expected 'left' or 'right'.")

@@ -19,6 +19,7 @@ from ..contract.space import ExecutionSpace
 from ..plugins.selection import resolve
 from .checks import (
     DYNAMIC,
+    LEFT_OUT,
     MOST,
     STATIC,
     as_integer,
@@ -115,7 +116,7 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
     def __new__(
         cls,
         begin: int,
-        end: int | None = None,
+        end: int = LEFT_OUT,
         *,
         space: str | ExecutionSpace | None = None,
         launch_bounds: int | None = None,
@@ -125,7 +126,7 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         occupancy: int | None = None,
         work_items: WorkItems = None,
     ) -> Self:
-        if end is None:
+        if end is LEFT_OUT:
             begin, end = 0, begin
         plain = launch_bounds is chunk_size is lanes is occupancy is None
         plain = plain and schedule is None and work_items is None
@@ -165,7 +166,7 @@ class RangePolicy(Value, ReadOnly, _RangeParts):
         self._hints = hints
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
-        self.launch_bounds = launch_bounds
+        self.launch_bounds = most or None
         spec = policy_spec(
             "range", 1, nonnegative=first >= 0, launch_bounds=most, chunk_size=chunk,
             dynamic=hints.dynamic, lanes=lanes_of(lanes, "RangePolicy", PolicyError),
@@ -310,7 +311,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     def __new__(
         cls,
         lower: Sequence[int],
-        upper: Sequence[int] | None = None,
+        upper: Sequence[int] = LEFT_OUT,
         *,
         tile: Sequence[int] | str | None = None,
         iterate: str | tuple[str, str] = "auto",
@@ -322,6 +323,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         work_items: WorkItems = None,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
+        alone = upper is LEFT_OUT
         plain = tile is items_per_thread is launch_bounds is lanes is None and cls is MDRangePolicy
         plain = plain and iterate is _AUTO and schedule is None
         plain = plain and occupancy is None and work_items is None
@@ -331,17 +333,25 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
             except TypeError:  # a list, or a space that has no hash
                 known = None
             if known is not None and (
-                (lower is known.lower and upper is known.upper) or are_integers(lower, upper)
+                (lower is known.lower and upper is known.upper)
+                or are_integers(lower, () if alone else upper)
             ):
                 return known  # type: ignore[no-any-return]
-        if upper is None:
+        tuples = type(lower) is tuple and (alone or type(upper) is tuple)
+        exact = tuples and are_integers(lower, () if alone else upper)
+        if alone:
             last = as_integers(lower, "an upper bound")
             first = (0,) * len(last)
         else:
+            if upper is None:
+                raise PolicyError(
+                    "MDRangePolicy: upper=None; expected an integer for each dimension. For a "
+                    "range that begins at zeros give one bound alone."
+                )
             first = as_integers(lower, "a lower bound")
             last = as_integers(upper, "an upper bound")
-            if type(lower) is type(upper) is tuple and are_integers(lower, upper):
-                first, last = lower, upper  # which are known by identity, see above
+            if exact:
+                first, last = lower, upper  # type: ignore[assignment]  # known by identity, above
         rank = len(first)
         if len(last) != rank:
             raise PolicyError(
@@ -384,7 +394,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
         self._hints = hints = as_hints(work_items, schedule, "MDRangePolicy")
         self.lower, self.upper, self.tile = first, last, extents
         self.iterate = (outer, inner) if outer else inner
-        self.items_per_thread, self.launch_bounds = calls, launch_bounds
+        self.items_per_thread, self.launch_bounds = calls, most or None
         self.space = None if space is None else resolve(space)
         self.bounds = first + last + (extents or ())
         tiled, nonnegative = extents is not None, min(first) >= 0
@@ -398,18 +408,18 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
             self = with_class(self, cls)
         else:
             self.__class__ = cls
-        if plain and type(lower) is tuple and (upper is None or type(upper) is tuple):
+        if plain and exact:
             keep(_boxes, (lower, upper, space), self)
         return self  # type: ignore[no-any-return]
 
+    def _calls(self) -> int | tuple[int, ...] | None:
+        """The option `items_per_thread` that gives the same: of one number, that number."""
+        calls = self.items_per_thread
+        return calls[0] if len(calls) == 1 else calls or None
+
     def _arguments(self) -> tuple[Any, ...]:
-        calls = (
-            self.items_per_thread[0]
-            if len(self.items_per_thread) == 1
-            else self.items_per_thread or None
-        )
         options = {
-            "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
+            "tile": self.tile, "iterate": self.iterate, "items_per_thread": self._calls(),
             "launch_bounds": self.launch_bounds, "schedule": _named_schedule(self),
             "lanes": self.lanes, "occupancy": self.occupancy, "work_items": self.work_items,
             "space": self.space,
@@ -434,7 +444,7 @@ class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     def __repr__(self) -> str:
         tile = f", tile={self.tile}" if self.tile else ""
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
-        calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
+        calls = f", items_per_thread={self._calls()}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         schedule = _shown_schedule(self)
         lanes = "" if self.lanes is None else f", lanes={self.lanes}"

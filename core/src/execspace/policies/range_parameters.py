@@ -69,14 +69,18 @@ def per_thread(value: Any, rank: int) -> tuple[int, ...]:
     """As in `PolicySpec.items_per_thread`."""
     if value is None:
         return ()
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and getattr(value, "ndim", None) != 0:
         calls = as_integers(value, "a number of calls per thread")
-        fitting = len(calls) == rank
+        wrong = "" if len(calls) == rank else f"expected {rank} numbers, got {len(calls)}"
     else:
-        calls, fitting = (as_integer(value, "MDRangePolicy: items_per_thread"),), True
-    if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
+        calls, wrong = (as_integer(value, "MDRangePolicy: items_per_thread"),), ""
+    if not wrong and min(calls) < 1:
+        wrong = f"{min(calls)} is less than 1 call"
+    if not wrong and prod(calls) > MOST_PER_THREAD:
+        wrong = f"{prod(calls)} calls of a thread are more than {MOST_PER_THREAD}"
+    if wrong:
         raise PolicyError(
-            f"MDRangePolicy: items_per_thread={brief(value)}; expected a number, or one for each "
-            f"of {rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
+            f"MDRangePolicy: items_per_thread={brief(value)}: {wrong}; expected a number, or one "
+            f"for each of {rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
         )
     return calls

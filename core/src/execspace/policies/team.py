@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ..base import ports
 from ..base.brief import brief
-from ..base.errors import PolicyError
+from ..base.errors import KernelTypeError, LaunchError, PolicyError
 from ..base.free_threading import getter
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, with_class
 from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
@@ -168,7 +168,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         self.team_size = threads or "auto"
         self.vector_length = lanes or "auto"
         self.chunk_size = chunk or "auto"
-        self.launch_bounds = launch_bounds
+        self.launch_bounds = most or None
         self.space = where
         self.bounds = (0, teams)
         self.key = (spec, where)
@@ -198,6 +198,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         kernel, *args
             As for `parallel_for`. The kernel is compiled, but not launched.
         pattern : {"for", "reduce", "scan"}, default "for"
+            The launch that is meant. A kernel that returns a value has "reduce" or "scan".
         reducer
             As for `parallel_reduce`; given one, the pattern "for" means "reduce".
 
@@ -212,19 +213,15 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError, PolicyError
             As the launch would.
         """
-        made = self._planned(kernel, args, pattern, reducer)
+        made = _planned(self.with_options(team_size="auto"), kernel, args, pattern, reducer)
         return int(made.plan.team_size_max(made.bounds, made.arguments))
 
     def team_size_recommended(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
     ) -> int:
         """Threads of a team that "auto" chooses for a kernel; otherwise as `team_size_max`."""
-        made = self._planned(kernel, args, pattern, reducer)
+        made = _planned(self.with_options(team_size="auto"), kernel, args, pattern, reducer)
         return int(made.plan.team_size_recommended(made.bounds, made.arguments))
-
-    def _planned(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> Any:
-        free = self.with_options(team_size="auto")
-        return ports.planned(free, kernel, args, pattern, reducer)
 
     def scratch_size(
         self,
@@ -235,7 +232,9 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         pattern: str = "for",
         reducer: Any = None,
     ) -> int:
-        """Bytes of scratch memory of a team in a launch of a kernel, with what is padding in it.
+        """Bytes of scratch memory of a team in a launch of a kernel.
+
+        Each piece is rounded up to a multiple of 16 bytes: one of 72 bytes takes 80.
 
         Parameters
         ----------
@@ -265,8 +264,8 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         Kokkos' ``scratch_size`` says what a program has asked for in `set_scratch_size`; here the
         compiler finds it in the kernel.
         """
-        _check_level("scratch_size", level)
-        made = ports.planned(self, kernel, args, pattern, reducer)
+        level = _checked_level("scratch_size", level)
+        made = _planned(self, kernel, args, pattern, reducer)
         plan, bounds, _ = made.plan.chosen(made.bounds, made.arguments)
         return int(plan.scratch_size(bounds, made.arguments)[level])
 
@@ -293,7 +292,7 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         PolicyError
             If the space has no teams, or there is no such level.
         """
-        _check_level("scratch_size_max", level)
+        level = _checked_level("scratch_size_max", level)
         return self._limits().scratch[level]
 
     def _limits(self) -> TeamLimits:
@@ -312,10 +311,30 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         return f"TeamPolicy({', '.join(map(repr, sizes))}{options})"
 
 
-def _check_level(who: str, level: Any) -> None:
-    """Raise PolicyError for a level of scratch memory that there is not."""
-    if not isinstance(level, int) or level not in (0, 1):
+def _planned(
+    policy: TeamPolicy, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any
+) -> Any:
+    """The plan of a launch, for what a policy tells of it."""
+    try:
+        return ports.planned(policy, kernel, args, pattern, reducer)
+    except (KernelTypeError, LaunchError) as error:
+        if pattern == "for" and reducer is None:
+            error.args = (
+                f"{error}\nhint: this was looked at as a parallel_for; of a reduction or scan say "
+                f"so, with pattern='reduce' or pattern='scan'",
+            )
+        raise
+
+
+def _checked_level(who: str, level: Any) -> int:
+    """A level of scratch memory; PolicyError for one that there is not."""
+    try:
+        number = as_integer(level, who)
+    except PolicyError:
+        number = -1
+    if number not in (0, 1):
         raise PolicyError(f"{who}: level={brief(level)}; expected 0 or 1.")
+    return number
 
 
 def _size(what: str, value: Any) -> int:
@@ -326,7 +345,7 @@ def _size(what: str, value: Any) -> int:
         if value == "auto":
             return 0
         raise PolicyError(f"TeamPolicy: {what}={brief(value)}; expected an integer or 'auto'.")
-    size = as_integer(value, f"TeamPolicy: {what}")
+    size = as_integer(value, f"TeamPolicy: {what}", "an integer or 'auto'")
     if size < 1:
         raise PolicyError(f"TeamPolicy: {what}={size}; expected at least 1, or 'auto'.")
     return size

@@ -32,18 +32,22 @@ class Value:
         """Positional arguments, and options by their names."""
         raise NotImplementedError
 
-    def with_options(self, **options: Any) -> Self:
+    def with_options(self, /, *values: Any, **options: Any) -> Self:
         """A policy that differs from this one in some parameters.
 
         Parameters
         ----------
+        *values
+            None: parameters have names.
         **options
-            Any parameters of the class, by name. None or "auto" takes an option back.
+            Any parameters of the class, by name. Its default, None or "auto", takes an option
+            back.
 
         Raises
         ------
         PolicyError
-            For a parameter that the class has not, and for what the class itself refuses.
+            For a value without a name, for a parameter that the class has not, and for what the
+            class itself refuses.
 
         Notes
         -----
@@ -58,6 +62,11 @@ class Value:
         """
         positional, rest = self._arguments()
         given = {**dict(zip(self._positional, positional, strict=True)), **rest}
+        if values:
+            raise PolicyError(
+                f"{type(self).__name__}.with_options: got {', '.join(map(brief, values))} without "
+                f"a name; expected name=value of some of: {', '.join(given)}."
+            )
         for name in options:
             if name not in given:
                 raise PolicyError(

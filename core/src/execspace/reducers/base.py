@@ -306,11 +306,13 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
         If it is none, or the array would be too large for a thread's stack.
     """
     extents = shape if isinstance(shape, tuple) else (shape,)
-    valid = all(isinstance(n, int | np.integer) and n > 0 for n in extents)
+    whole = (isinstance(n, int | np.integer) and not isinstance(n, bool) for n in extents)
+    valid = all(whole) and all(n > 0 for n in extents)
     if not valid or not extents or math.prod(map(int, extents)) > _LARGEST_ARRAY:
         raise LaunchError(
-            f"{name}(shape={brief(shape)}): expected positive integers, at most {_LARGEST_ARRAY} "
-            f"elements in all. Larger sums are made with es.atomic_add or es.ScatterView."
+            f"{name}(shape={brief(shape)}): expected a positive integer or a tuple of such, at most "
+            f"{_LARGEST_ARRAY} elements in all. Larger sums are made with es.atomic_add or "
+            f"es.ScatterView."
         )
     return tuple(map(int, extents))
 

@@ -9,13 +9,14 @@ Source: https://kokkos.org/kokkos-core-wiki/API/core/builtin_reducers.html
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import LaunchError
-from ..kernels.captures import scope_of
+from ..kernels.captures import parameters, scope_of
 from .base import Reducer
 from .builtin import MinMaxLocScalar, ValLocScalar
 
@@ -33,14 +34,22 @@ def _of_nothing(name: Any) -> Any:
     return np.dtype(name).type(0)
 
 
+def _shown(names: Any) -> str:
+    return str(names) if isinstance(names, str) else f"({', '.join(map(_shown, names))})"
+
+
 class _Comparing(Reducer):
     """Base of these: the function, and what stands for a pair before there is one."""
 
     def __init__(self, less: Callable[[Any, Any], Any]) -> None:
-        if scope_of(less) is None:
+        scope = scope_of(less)
+        known = isinstance(less, BuiltinFunctionType | np.ufunc)  # operator.lt, numpy.less
+        free = () if scope is None else [n for n in parameters(scope.fn) if n not in scope.bound]
+        if not known and len(free) != 2:
+            got = "" if scope is None else f" of {len(free)} parameters"
             raise LaunchError(
-                f"{type(self).__name__}(less={brief(less)}): expected a function of two values "
-                f"that says whether the first is less than the second."
+                f"{type(self).__name__}(less={brief(less)}){got}: expected a function of two "
+                f"values that says whether the first is less than the second."
             )
         self.less = less
 
@@ -48,8 +57,8 @@ class _Comparing(Reducer):
         """Zeros, and the greatest location that its type has, which says that there is none."""
         if not (isinstance(names, tuple) and len(names) == 2 and np.dtype(names[1]).kind in "iu"):
             raise LaunchError(
-                f"reducer {self.name}: the kernel returns a value and its location, which is an "
-                f"integer; got {names}."
+                f"reducer {self.name} takes a value and its location, an integer: (v, i); this "
+                f"kernel returns {_shown(names)}."
             )
         return _of_nothing(names[0]), np.iinfo(names[1]).max
 
@@ -135,8 +144,8 @@ class MinMaxFirstLastLocCustomComparator(_Comparing):
         """Zeros, and the locations that say that there is none."""
         if not (isinstance(names, tuple) and len(names) == 4):
             raise LaunchError(
-                f"reducer {self.name}: the kernel returns a value twice and its location twice, "
-                f"(v, v, i, i); got {names}."
+                f"reducer {self.name} takes a value twice and its location twice, (v, v, i, i); "
+                f"this kernel returns {_shown(names)}."
             )
         low, first = _Comparing.identity(self, names[0::2])
         high, last = _Comparing.identity(self, names[1::2])

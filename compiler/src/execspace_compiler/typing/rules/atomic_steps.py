@@ -15,7 +15,7 @@ import execspace
 from execspace.kernels import locks
 
 from ... import ir
-from ...ir.diagnostics import Loc, counted, type_fault
+from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.types import BOOL, INDEX, ViewTy
 from ..context import CALLS, Call, Context
 from ..value_queries import is_view, scalar
@@ -35,6 +35,11 @@ _OPERATORS: dict[str, Any] = {
     "bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor,
     "lshift": operator.lshift, "rshift": operator.rshift,
 }  # fmt: skip
+# What those above call, where a class may lack it.
+_NEEDED: dict[str, tuple[Any, ...]] = {
+    "min": (operator.lt,), "max": (operator.lt,), "nand": (operator.and_,),
+}  # fmt: skip
+_EFFECTS = (ir.Store, ir.Atomic, ir.Fail, ir.Print, ir.TeamStmt)
 _WRITTEN: dict[str, Any] = {
     "min": atomics.least, "max": atomics.greatest, "nand": atomics.nand,
     "exchange": atomics.exchange, "store": atomics.exchange,
@@ -71,6 +76,9 @@ def change_record(
     assert isinstance(place.base.type, ViewTy)
     if op == "store" and place.base.type.shape is None:
         return _under_lock(cx, atomics.store, (), place, (value,), loc)
+    with cx.collecting():  # faults are those of the user's line
+        for needed in _NEEDED.get(op, ()):
+            cx.call(Obj(needed, needed.__name__), (record_value(cx, place, loc), *given), {}, loc)
     name = _OPERATORS.get(op)
     step = _function(cx, _WRITTEN[op]) if name is None else Obj(name, f"operator.{name.__name__}")
     return _record_step(cx, step, place, value, fetch, loc)
@@ -80,7 +88,7 @@ def _record_step(
     cx: Context, step: Value, place: ViewRef, value: Value, fetch: str | None, loc: Loc
 ) -> Value:
     own = own_class(place)
-    with cx.collecting():  # faults are those of the user's line
+    with cx.collecting() as emitted:  # faults are those of the user's line
         found = cx.call(step, (record_value(cx, place, loc), value), {}, loc)
     if own_class(found) is not own:
         raise type_fault(
@@ -93,8 +101,27 @@ def _record_step(
     if place.base.type.shape is not None:  # of one thread
         found = cx.call(_function(cx, atomics.own_record), (step, place, value, new), {}, loc)
     else:
-        found = _under_lock(cx, atomics.record, (step,), place, (value,), loc, new)
+        word = atomics.record if _is_plain(cx, emitted) else atomics.compared_record
+        found = _under_lock(cx, word, (step,), place, (value,), loc, new)
     return found if fetch is not None else Obj(None, "None")
+
+
+def _is_plain(cx: Context, body: Sequence[ir.Stmt]) -> bool:
+    """Whether code only computes: it neither fails nor stores nor takes a lock."""
+    functions = {f.name: f for f in cx.module.functions}
+    bodies, seen = [tuple(body)], set()
+    while bodies:
+        part = bodies.pop()
+        if any(isinstance(s, _EFFECTS) for s in ir.walk_statements(part)):
+            return False
+        for e in ir.walk_expressions(part):
+            if isinstance(e, ir.Call) and e.function not in seen:
+                seen.add(e.function)
+                called = functions.get(e.function)
+                if called is None or called.external is not None:
+                    return False
+                bodies.append(called.body)
+    return True
 
 
 def _under_lock(
@@ -130,6 +157,18 @@ def _function(cx: Context, word: Any) -> FunctionValue:
 # -- any function -------------------------------------------------------------------------------
 
 
+def _check_result(cx: Context, name: str, place: Place, found: Value, loc: Loc) -> None:
+    """A fault where the element cannot hold what a function gives."""
+    try:
+        of_element(cx, "exchange", place.type, found, loc, loc)
+    except Fault:
+        raise type_fault(
+            loc,
+            f"the function of {name} gives {describe(found)}, and the element is {place.type}",
+            f"let it return es.{place.type}(...)",
+        ) from None
+
+
 @CALLS.of(execspace.atomic_fetch_oper, execspace.atomic_oper_fetch)
 def _oper(cx: Context, call: Call) -> Value:
     args, loc = call.positional(), call.loc
@@ -153,7 +192,7 @@ def _oper(cx: Context, call: Call) -> Value:
         writable(place.view, loc)
         with cx.collecting():  # faults are those of the user's line
             found = cx.call(function, (load(cx, place, loc), value), {}, loc)
-            of_element(cx, "exchange", place.type, found, loc, loc)
+            _check_result(cx, name, place, found, loc)
         new = ir.Const(fetch == "new", BOOL, loc)
         found = cx.call(_function(cx, atomics.number), (function, view, index, value, new), {}, loc)
         number: Value = cx.coerce(scalar(found, loc), place.type)

@@ -5,6 +5,7 @@ Nesting is checked by teams/checks.py, after helpers have been inlined.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import execspace
@@ -60,13 +61,15 @@ def _range(cx: Context, call: Call) -> NestedRange:
     name = f"es.{call.target.__name__}"
     if not args or not isinstance(args[0], TeamValue) or call.keywords:
         got = "nothing" if not args else describe(args[0])
-        hint = f"write {name}(team, n), where team is the first parameter of the kernel"
+        form = "team, n0, n1" if several else "team, n"
+        hint = f"write {name}({form}), where team is the first parameter of the kernel"
         raise type_fault(loc, f"{name} takes a team first, got {got}", hint)
-    most, least = (8, 2) if several else (2, 1)
-    if not least <= len(args) - 1 <= most:
-        form = "team, n0, n1" if several else "team, n) or (team, begin, end"
-        got = counted(len(args) - 1, "extent" if several else "bound")
-        raise syntax_fault(loc, f"{name} got {got}", f"write {name}({form})")
+    if several:
+        _check_extents(name, args[1:], loc)
+    elif not 2 <= len(args) <= 3:
+        got = counted(len(args) - 1, "bound")
+        hint = f"write {name}(team, n) or (team, begin, end)"
+        raise syntax_fault(loc, f"{name} got {got}", hint)
     bounds: list[ir.Expr] = []
     for a in args[1:]:
         e = scalar(a, loc)
@@ -78,6 +81,18 @@ def _range(cx: Context, call: Call) -> NestedRange:
     if several or len(bounds) == 1:
         return NestedRange(level, (zero,) * len(bounds), tuple(bounds), name)
     return NestedRange(level, (bounds[0],), (bounds[1],), name)
+
+
+def _check_extents(name: str, extents: Sequence[Value], loc: Loc) -> None:
+    """Report extents of a range over several indices that are too few, too many, or a tuple."""
+    if len(extents) == 1 and isinstance(extents[0], TupleValue):
+        hint = f"unpack it: write {name}(team, n0, n1), with an argument for each extent"
+        raise syntax_fault(loc, f"{name} got {describe(extents[0])}", hint)
+    if not 2 <= len(extents) <= 8:
+        hint = f"give 2 to 8 extents: {name}(team, n0, n1)"
+        if len(extents) < 2:
+            hint += f"; for one there is {name.replace('MD', '')}(team, n)"
+        raise syntax_fault(loc, f"{name} got {counted(len(extents), 'extent')}", hint)
 
 
 @CALLS.of(execspace.PerTeam, execspace.PerThread)

@@ -39,6 +39,29 @@ def record(operation: Any, element: Any, value: Any, locks: Any, lock: Any, new:
     return stored if new else old
 
 
+def compared_record(
+    operation: Any, element: Any, value: Any, locks: Any, lock: Any, new: es.static
+) -> Any:
+    """As `record`, with a function that may fail, or take a lock itself, and so is called without
+    one: what it gives is stored if the record is as it was."""
+    old = load(element, locks, lock)
+    stored = operation(old, value)
+    waits = True
+    while waits:
+        found = old
+        taken = _is_taken(locks, lock)
+        if taken:
+            found = element.copy()
+            if same_bits(found, old):
+                set_record(element, stored)
+                waits = False
+            es.atomic_store(locks, lock, 0)
+        if taken and waits:
+            old = found
+            stored = operation(old, value)
+    return stored if new else old
+
+
 def load(element: Any, locks: Any, lock: Any) -> Any:
     """A record, read under a lock."""
     found = element.copy()

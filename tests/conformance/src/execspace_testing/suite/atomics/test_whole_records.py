@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,82 @@ def test_the_host_does_the_same():
         es.atomic_store(counts, 0, 1.0)
     with pytest.raises(es.DTypeError, match="Make the dtype a class"):
         es.atomic_load(np.zeros(1, [("a", "f8"), ("b", "f8")]), 0)
+
+
+# -- functions that do more than compute -----------------------------------------------------------
+
+
+@es.function
+def with_limit(a, b):
+    assert b.weight < 50, "too heavy"
+    return a + b
+
+
+def launched(policy, kernel, *args):
+    """Launch, and wait for what it raises."""
+    es.parallel_for(policy, kernel, *args)
+    es.fence()
+
+
+def limited(i, counts):
+    es.atomic_fetch_oper(with_limit, counts, 0, Count(i, 2))
+
+
+def test_an_assertion_in_the_function_leaves_no_lock_behind(space):
+    counts = records(space, 1)
+    for _ in range(2):
+        with pytest.raises(es.KernelAssertionError, match="too heavy"):
+            launched(es.RangePolicy(100, space=space), limited, counts)
+    counts = records(space, 1)
+    es.parallel_for(es.RangePolicy(50, space=space), limited, counts)
+    assert staged.fetch(counts)["weight"][0] == sum(range(50))
+
+
+def one_in_the_other(i, counts):
+    def outer(a, b):
+        es.atomic_add(counts, 1 - i % 2, Count(0, 1))
+        return a + b
+
+    es.atomic_fetch_oper(outer, counts, i % 2, Count(1))
+
+
+def test_a_function_may_change_records_itself(space):
+    """Each of two records within a step on the other: nobody waits for ever. The function may be
+    called more than once for a step."""
+    n = fitting(space, 1000)
+    counts = records(space, 2)
+    es.parallel_for(es.RangePolicy(n, space=space), one_in_the_other, counts)
+    found = staged.fetch(counts)
+    assert found["weight"].tolist() == [(n + 1) // 2, n // 2]
+    assert found["twice"][0] >= n // 2 and found["twice"][1] >= (n + 1) // 2
+
+
+@dataclass
+class Owner:
+    counts: es.View
+
+    def add(self, k, value):
+        es.atomic_add(self.counts, k, value)
+        return es.atomic_load(self.counts, k).weight
+
+
+def by_method(i, owner):
+    owner.add(0, Count(1))
+
+
+def test_in_methods_of_dataclasses(space):
+    counts = records(space, 1)
+    es.parallel_for(es.RangePolicy(100, space=space), by_method, Owner(counts))
+    assert staged.fetch(counts)["weight"][0] == 100
+
+
+def in_rank_0(i, count):
+    es.atomic_add(count, (), Count(1, 2))
+    es.atomic_max(count, (), Count(0))
+
+
+def test_views_of_rank_0(space):
+    count = es.View((), Count, space=space)
+    es.deep_copy(count, np.zeros((), Count.dtype))
+    es.parallel_for(es.RangePolicy(10, space=space), in_rank_0, count)
+    assert staged.fetch(count)["twice"] == 20

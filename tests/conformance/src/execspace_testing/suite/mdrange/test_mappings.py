@@ -210,3 +210,33 @@ def test_explain_says_how_a_range_is_done(space):
         pytest.skip(f"space '{space.name}' does not say how it goes through a range")
     assert all(line.strip() == line and line for line in told.mapping)
     assert told.mapping[0] in str(told)
+
+
+@pytest.mark.parametrize("name", ["items_per_thread", "iterate"])
+def test_explain_names_options(space, name):
+    """Whether a space heeds one or not."""
+    a = es.View((20, 20), space=space)
+    options = {"items_per_thread": 2, "iterate": ("left", "right")}
+    policy = es.MDRangePolicy((1, 1), (19, 19), space=space, **options)
+    told = es.explain(policy, five_points, a, a).mapping
+    if not told:
+        pytest.skip(f"space '{space.name}' does not say how it goes through a range")
+    assert any(name in line for line in told), told
+
+
+@es.kernel
+def mark(i, j, a):
+    a[0, 0] = 1.0
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40), (2**40, 0), (2**20, 0, 2**30)], ids=str)
+def test_an_empty_range_may_be_long(space, shape):
+    a = es.View((1, 1), space=space)
+    policy = es.MDRangePolicy(shape, space=space)
+    if len(shape) == 2:
+        es.parallel_for(policy, mark, a)
+        assert es.parallel_reduce(policy, lambda i, j: i + j) == 0
+        assert es.parallel_scan(policy, lambda i, j, before, final: i + j) == 0
+    else:
+        assert es.parallel_reduce(policy, lambda i, j, k: i + j + k) == 0
+    assert not staged.fetch(a).any()

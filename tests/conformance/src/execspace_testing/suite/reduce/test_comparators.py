@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,16 @@ def test_both_with_the_first_and_the_last_location(space):
     assert found.min_loc == first and found.max_val == x[last]
 
 
+def test_operators_and_ufuncs_are_comparators(space):
+    x = numbers(space, "int64")
+    for less in (operator.lt, np.less):
+        found = staged.parallel_reduce(
+            es.RangePolicy(len(x), space=space), element, x,
+            reducer=es.MinFirstLocCustomComparator(less),
+        )  # fmt: skip
+        assert found == (x.min(), int(np.argmin(x)))
+
+
 def test_values_that_are_tuples(space):
     x = numbers(space, "int64")
     found = staged.parallel_reduce(
@@ -87,7 +99,9 @@ def test_an_empty_range(space):
 def test_what_is_no_comparator(space):
     with pytest.raises(es.LaunchError, match="expected a function of two values"):
         es.MinFirstLocCustomComparator(3)
-    with pytest.raises(es.KernelTypeError, match="returns a value and its location"):
+    with pytest.raises(es.LaunchError, match="of 1 parameters: expected a function of two values"):
+        es.MinFirstLocCustomComparator(lambda a: a > 0)
+    with pytest.raises(es.KernelTypeError, match="takes a value and its location"):
         es.parallel_reduce(
             es.RangePolicy(3, space=space), lambda i: i,
             reducer=es.MinFirstLocCustomComparator(nearer),

@@ -68,6 +68,19 @@ def test_of_a_reduction(space):
     policy = es.TeamPolicy(8, 2, space=space)
     assert policy.scratch_size(total, x, pattern="reduce") == 16
     assert policy.scratch_size(total, x, reducer=es.Max) == 16
+    for ask in (policy.scratch_size, policy.team_size_max, policy.team_size_recommended):
+        with pytest.raises(es.KernelTypeError, match="say so, with pattern='reduce' or pattern="):
+            ask(total, x)
+
+
+def test_pieces_are_rounded(space):
+    x = staged.view_on(space, np.ones(64), "x")
+
+    def nine(team, x):
+        at = team.scratch(9)
+        at[0] = x[0]
+
+    assert es.TeamPolicy(8, 2, space=space).scratch_size(nine, x) == 80
 
 
 def test_it_launches_nothing(space):
@@ -86,7 +99,7 @@ def test_what_no_team_can_have_is_refused_as_by_the_launch(space):
             ask(windows, x, most)
 
 
-@pytest.mark.parametrize("level", [2, -1, 0.0, "0", None])
+@pytest.mark.parametrize("level", [2, -1, 0.0, "0", None, True])
 def test_other_levels_are_refused(space, level):
     x = staged.view_on(space, np.zeros(8), "x")
     with pytest.raises(es.PolicyError, match=r"^scratch_size: level=.*; expected 0 or 1\.$"):
