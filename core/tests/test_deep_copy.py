@@ -131,7 +131,7 @@ def test_a_read_only_destination():
 def test_what_is_no_array():
     with pytest.raises(TypeError, match="Cannot make a View of 'list'"):
         es.deep_copy([0.0], es.View(1))
-    with pytest.raises(TypeError, match="Cannot make a View of 'NoneType'"):
+    with pytest.raises(TypeError, match="the source is None, of type 'NoneType'"):
         es.deep_copy(es.View(1), None)
 
 

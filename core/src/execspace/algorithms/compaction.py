@@ -14,6 +14,7 @@ from ..contract.space import ExecutionSpace
 from ..kernels.language import function
 from ..launch.parallel_reduce import parallel_scan
 from ..policies.range import RangePolicy
+from ..reducers.builtin import Sum
 from ..views.view import View
 from .arguments import check_apart
 from .copying import copy_part
@@ -41,6 +42,8 @@ __all__ = [
     "unique",
     "unique_copy",
 ]
+
+_COUNT = Sum("int32")
 
 
 def copy_if(
@@ -217,11 +220,12 @@ def _pack(
 ) -> int:
     """Store what a rule keeps of a part to the front of a View; return how many."""
     policy = RangePolicy(begin, end, space=where)
-    kept: int = parallel_scan(
-        policy, _pack_one, source, destination, rule, given, label=label or what
+    count = _COUNT if end < 2**31 else Sum  # fewer bits go from block to block
+    kept = parallel_scan(
+        policy, _pack_one, source, destination, rule, given, reducer=count, label=label or what
     )
     _check_held(destination, kept, what)
-    return kept
+    return int(kept)
 
 
 def _check_held(view: View, number: int, what: str) -> None:

@@ -6,6 +6,7 @@ predicate or an operator, is an argument of the launch, so it is a constant of t
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Callable, Hashable, Iterator
@@ -23,10 +24,13 @@ import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError, ViewError, ViewIndexError
+from ..base.storage_types import kind_of
 from ..contract.memory import MemorySpace
 from ..contract.space import ExecutionSpace
 from ..host.space import HostExecutionSpace
+from ..kernels.captures import defaults, keyword_only, parameters, scope_of
 from ..kernels.language import function
+from ..kernels.refusals import refuse
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
 from ..reducers.builtin import FirstLoc, LastLoc, LOr
@@ -66,7 +70,8 @@ def row(
     if view.dtype.fields is not None and not records:
         raise DTypeError(
             f"{what}: View '{view.label}' holds records, dtype {view.dtype}; expected numbers or "
-            f"bools. Write a kernel for records, or pass a View of one field."
+            f"bools. Pass a View of one field, give a function of elements, such as a predicate or "
+            f"less=, where one is taken, or write a kernel."
         )
     return view
 
@@ -252,47 +257,99 @@ _WRITTEN: dict[Any, Callable[..., Any]] = {
     max: function(lambda a, b: max(a, b)),
     pow: function(lambda a, b: a**b),
 }
-# Classes that are functions of one number.
+# Classes that are functions of one number; types of elements are such, too.
 _CONVERSIONS: dict[Any, Callable[..., Any]] = {
     bool: function(lambda a: bool(a)),
     int: function(lambda a: int(a)),
     float: function(lambda a: float(a)),
+    complex: function(lambda a: complex(a)),
 }
+_COUNTS = {"an element": 1, "two elements": 2, "two values": 2}
+_IN_KERNELS = (*_WRITTEN, round, divmod)  # functions of Python itself
+_OF_OBJECTS = (MethodWrapperType, MethodDescriptorType, WrapperDescriptorType)
 
 
 def function_of(f: Any, what: str, role: str, of: str) -> Any:
     """A function that kernels call, from an argument; `of` says what it is called with."""
-    if isinstance(f, type) and of == "an element":
-        f = _CONVERSIONS.get(f, f)
+    if of == "an element" and (converts := _conversion(f)) is not None:
+        return converts
     if not callable(f) or isinstance(f, type):
         raise LaunchError(
             f"{what}: {role}={brief(f)}; expected a function of {of}, in the language of kernels."
         )
-    if type(f) is partial:
-        return _partial_of(f)
-    if type(f).__module__ in ("operator", "_operator") or isinstance(f, _OF_OBJECTS):
+    known = _WRITTEN.get(f) if isinstance(f, Hashable) else None
+    inner = f.func if type(f) is partial else None
+    if isinstance(inner, Hashable) and inner in _WRITTEN and inner not in (min, max):
+        known = partial(_WRITTEN[inner], *f.args, **f.keywords)
+    if known is None and not _may_be_called(f):
         raise LaunchError(
             f"{what}: {role}={brief(f)}; expected a function of {of}, in the language of kernels, "
             f"such as a lambda."
         )
-    try:
-        return _WRITTEN.get(f, f)
-    except TypeError:  # an object that has no hash
+    _check_count(known or f, f, what, role, of)
+    return known or f
+
+
+def _conversion(f: Any) -> Any:
+    """What converts a number, if it is a class or an element type that does."""
+    if isinstance(f, np.dtype):
+        f = f.type
+    if not isinstance(f, type):
+        return None
+    if issubclass(f, np.generic) and kind_of(np.dtype(f)) in "biufc":
         return f
+    return _CONVERSIONS.get(f)
 
 
-_OF_OBJECTS = (MethodWrapperType, MethodDescriptorType, WrapperDescriptorType)
-_with_first = function(lambda f, first, a: f(first, a))
+def _may_be_called(f: Any) -> bool:
+    """Whether kernels may call a function, as far as its kind tells."""
+    if type(f) is partial:
+        return _may_be_called(f.func) or type(f.func) is type(np.where) or isinstance(f.func, type)
+    if isinstance(f, np.ufunc):
+        return True
+    if isinstance(f, BuiltinFunctionType):
+        home = f.__module__
+        return f in _IN_KERNELS if home in ("builtins", "_operator") else home in ("math", "cmath")
+    if isinstance(f, _OF_OBJECTS) or type(f).__module__ in ("operator", "_operator"):
+        return False
+    scope = scope_of(f)
+    return scope is not None and not (scope.fn.__module__ or "").startswith("numpy")
 
 
-def _partial_of(f: partial[Any]) -> Any:
-    """A functools.partial of a function that kernels do not take as one."""
-    known = _WRITTEN.get(f.func) if isinstance(f.func, Hashable) else None
-    if known is not None:
-        return partial(known, *f.args, **f.keywords)
-    if isinstance(f.func, BuiltinFunctionType | np.ufunc) and len(f.args) == 1 and not f.keywords:
-        return partial(_with_first, f.func, *f.args)
-    return f
+def _check_count(known: Any, f: Any, what: str, role: str, of: str) -> None:
+    """Raise LaunchError for a function that does not take so many arguments."""
+    count = _COUNTS.get(of)
+    try:
+        takes = _counts(known)
+    except LaunchError as error:
+        raise LaunchError(f"{what}: {role}: {error}") from None
+    if count is not None and takes is not None and not takes[0] <= count <= takes[1]:
+        least, most = takes
+        number = f"{least}" if least == most else f"{least} to {most}"
+        plural = "" if least == most == 1 else "s"
+        raise LaunchError(
+            f"{what}: {role}={brief(f)} takes {number} argument{plural}; expected a function of "
+            f"{of}."
+        )
+
+
+def _counts(f: Any) -> tuple[int, int] | None:
+    """How many arguments a function takes, at least and at most; None if that is not known."""
+    if isinstance(f, np.ufunc):
+        return f.nin, f.nin
+    if type(f) is partial and isinstance(f.func, np.ufunc):
+        return f.func.nin - len(f.args), f.func.nin - len(f.args)
+    scope = scope_of(f)
+    if scope is None or scope.fn.__code__.co_flags & _VARIADIC:
+        return None
+    free = [n for n in parameters(scope.fn) if n not in scope.bound]
+    known = defaults(scope.fn)
+    if any(n not in known and n not in scope.bound for n in keyword_only(scope.fn)):
+        return None
+    return len([n for n in free if n not in known]), len(free)
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 # -- the first and the last one -------------------------------------------------------------------
@@ -352,6 +409,15 @@ def some_true(where: ExecutionSpace, n: int, label: str, kernel: Any, *args: Any
 
 
 @function
+def answer(found: Any) -> Any:
+    """What a predicate returns; costs nothing in kernels."""
+    if found is None:
+        refuse("the predicate returns None; expected a bool", "return what is true or false")
+    else:
+        return found
+
+
+@function
 def is_value(view: Any, i: Any, value: Any) -> Any:
     """Whether an element equals a value."""
     return view[i] == value
@@ -360,13 +426,13 @@ def is_value(view: Any, i: Any, value: Any) -> Any:
 @function
 def is_true(view: Any, i: Any, predicate: Any) -> Any:
     """Whether a predicate holds for an element."""
-    return bool(predicate(view[i]))
+    return bool(answer(predicate(view[i])))
 
 
 @function
 def is_false(view: Any, i: Any, predicate: Any) -> Any:
     """Whether a predicate does not hold for an element."""
-    return not predicate(view[i])
+    return not answer(predicate(view[i]))
 
 
 def located(i: Any, view: Any, rule: Any, given: Any) -> Any:

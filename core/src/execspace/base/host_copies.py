@@ -20,6 +20,7 @@ _LAYOUTS = frozenset(("right", "left", "stride"))
 # Kinds of elements that take any number of a class as it is, or raise OverflowError.
 _TAKES = {float: "f", int: "iu", bool: "b"}
 _EXACT = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}  # integers up to these
+_GREATEST = {"float16": 65504.0, "float32": 3.4028234663852886e38}  # finite numbers
 _kinds = {
     np.dtype(name).name: np.dtype(name).kind
     for name in (
@@ -43,6 +44,8 @@ def host_copier(dst: Any, src: Any) -> Copier | None:
             return _copy_array
         if src is int and dst.dtype in _EXACT:
             return _fill_with_integer
+        if src is float and dst.dtype in _GREATEST:
+            return _fill_with_float
         return _fill if _kinds[dst.dtype] in _TAKES.get(src, "") else None
     if dst is np.ndarray and not isinstance(src, type) and _is_usual(src):
         return _copy_to_array
@@ -112,6 +115,11 @@ def _fill(dst: Any, src: float, instance: Any) -> bool:
     except OverflowError:
         return False
     return True
+
+
+def _fill_with_float(dst: Any, src: float, instance: Any) -> bool:
+    most = _GREATEST[dst.type.dtype]  # NumPy warns of those beyond
+    return -most <= src <= most and _fill(dst, src, instance)
 
 
 def _fill_with_integer(dst: Any, src: int, instance: Any) -> bool:

@@ -150,6 +150,23 @@ def as_stored(values: Any, dtype: np.dtype[Any]) -> Any:
         return _near(given).astype(dtype)
 
 
+# Numbers of NumPy's types of floats that have a wider one.
+_NARROW = frozenset(np.dtype(name).num for name in ("float16", "float32", "complex64"))
+_IN_ALL = 65504.0  # the greatest finite number of float16
+
+
+def store(array: npt.NDArray[Any], at: Any, values: Any, dtype: np.dtype[Any]) -> None:
+    """Assign to elements of an array: rounded as kernels round, so numbers beyond the range become
+    infinities, of which NumPy would warn."""
+    if dtype.num not in _NARROW:
+        array[at] = as_stored(values, dtype)
+    elif type(values) is float and -_IN_ALL <= values <= _IN_ALL:
+        array[at] = values
+    else:
+        with np.errstate(over="ignore", under="ignore"):
+            array[at] = values
+
+
 def has_integers_only(values: npt.NDArray[Any]) -> bool:
     """Whether an array of objects has integers only, as NumPy keeps those of more than 64 bits."""
     return values.dtype == object and all(isinstance(n, int | np.integer) for n in values.flat)

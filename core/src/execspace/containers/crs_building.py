@@ -113,7 +113,10 @@ def get_crs_transpose_counts(crs: StaticCrsGraph, num_columns: int | None = None
     -----
     Kokkos: Kokkos_Crs.hpp, of the same name.
     """
-    what = "get_crs_transpose_counts"
+    return _transpose_counts("get_crs_transpose_counts", crs, num_columns)
+
+
+def _transpose_counts(what: str, crs: StaticCrsGraph, num_columns: int | None) -> View:
     check_graph(what, crs)
     columns = check_entries(what, crs, num_columns)
     counts = View(columns, int64, label="counts", space=crs.space)
@@ -169,7 +172,7 @@ def transpose_crs(
             f"the new one, but entries of {crs.entries.dtype.name} hold {most} at most; make a "
             f"graph with a wider type of entries."
         )
-    counts = get_crs_transpose_counts(crs, num_columns)
+    counts = _transpose_counts("transpose_crs", crs, num_columns)
     row_map, total = _summed(counts, crs.space)
     entries = View(total, crs.entries.dtype, label="entries", space=crs.space)
     made = StaticCrsGraph(row_map, entries, space=crs.space)

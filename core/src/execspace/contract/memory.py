@@ -20,7 +20,7 @@ from ..base.dlpack import capsule_of
 from ..base.errors import ConfigError
 from ..base.host_copies import Copier, host_copier
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
-from ..base.storage_types import as_stored
+from ..base.storage_types import store
 from ..events import dispatch
 from .forward import ExecutionSpace
 
@@ -289,20 +289,20 @@ class HostSpace(MemorySpace):
         if instance is not None:
             instance.fence("deep_copy")  # the calling thread copies: not before it is its turn
         if dst.mapping is None and src.mapping is None:
-            self._whole(dst)[...] = as_stored(self._whole(src), dst.dtype)
+            store(self._whole(dst), ..., self._whole(src), dst.dtype)
             return
         elements, at = self._elements(dst)
         values, where = self._elements(src)
-        elements[at] = as_stored(values[where], dst.dtype)
+        store(elements, at, values[where], dst.dtype)
 
     def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
         if instance is not None:
             instance.fence("deep_copy")
         if dst.mapping is None:
-            self._whole(dst)[...] = as_stored(value, dst.dtype)
+            store(self._whole(dst), ..., value, dst.dtype)
             return
         elements, at = self._elements(dst)
-        elements[at] = as_stored(value, dst.dtype)
+        store(elements, at, value, dst.dtype)
 
     def _whole(self, view: Any) -> npt.NDArray[Any]:
         """All elements of a View without a mapping, which keeps the array if others may have it."""

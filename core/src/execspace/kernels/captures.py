@@ -27,6 +27,7 @@ from .code_names import loaded_names
 from .fixed_names import meanings, unchanged
 from .host_functions import HostFunction
 from .marks import is_marked, is_strict
+from .partials import library_partial
 from .simd import SimdType
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
@@ -36,6 +37,7 @@ _FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
 # A static method of classes that are constants: their tag, or None where it is that of others.
 OWN_TAG = "__execspace_tag__"
 
+_NUMPY_FUNCTION = type(np.where)  # the class of NumPy's functions that are no ufuncs
 _MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
 
 
@@ -115,6 +117,8 @@ def _is_kernel(value: Any) -> bool:
 
 
 def _scope_of_partial(value: partial[Any]) -> Scope | None:
+    if _is_known_by_identity(value.func):
+        return Scope(*library_partial(value))
     inner = scope_of(value.func)
     if inner is None:
         return None
@@ -131,6 +135,15 @@ def _scope_of_partial(value: partial[Any]) -> Scope | None:
         )
     bound = {**inner.bound, **dict(zip(names, value.args, strict=False)), **value.keywords}
     return Scope(inner.fn, bound, inner.kernel)
+
+
+def _is_known_by_identity(f: Any) -> bool:
+    """Whether it is a function, or a class of numbers, that kernels know by identity."""
+    if isinstance(f, type):
+        return f in (bool, int, float, complex) or issubclass(f, np.generic)
+    if isinstance(f, BuiltinFunctionType | np.ufunc) or type(f) is _NUMPY_FUNCTION:
+        return True
+    return _is_library_function(f)
 
 
 def parameters(fn: FunctionType) -> tuple[str, ...]:

@@ -59,7 +59,8 @@ def refuse(message: str, hint: str, *values: Any) -> NoReturn:
     *values
         Said by their types when a kernel is compiled.
     """
-    shown = [v.__name__ if isinstance(v, type) else brief(v) for v in values]
+    numbers = [v.item() if isinstance(v, np.number) else v for v in values]
+    shown = [v.__name__ if isinstance(v, type) else brief(v) for v in numbers]
     raise LaunchError(f"{message}; {hint}.".format(*shown))
 
 

@@ -310,8 +310,8 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
     valid = all(whole) and all(n > 0 for n in extents)
     if not valid or not extents or math.prod(map(int, extents)) > _LARGEST_ARRAY:
         raise LaunchError(
-            f"{name}(shape={brief(shape)}): expected a positive integer or a tuple of such, at most "
-            f"{_LARGEST_ARRAY} elements in all. Larger sums are made with es.atomic_add or "
+            f"{name}(shape={brief(shape)}): expected a positive integer or a tuple of such, at "
+            f"most {_LARGEST_ARRAY} elements in all. Larger sums are made with es.atomic_add or "
             f"es.ScatterView."
         )
     return tuple(map(int, extents))

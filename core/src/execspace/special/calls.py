@@ -69,6 +69,8 @@ class SpecialFunction:
 
     def _number(self, name: str, value: Any) -> Any:
         """A number as NumPy's; Python's floats stay Python's, which are weak."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
         if isinstance(value, np.generic) and value.dtype.name in _COMPUTED:
             number: Any = value
         elif isinstance(value, np.bool | np.integer):

@@ -93,7 +93,7 @@ def log_ndtr(x: Any) -> Any:
 @function
 def ndtri(x: Any) -> Any:
     """Its inverse."""
-    return -1.4142135623730951 * erfcinv(2.0 * x)
+    return 0.0 - 1.4142135623730951 * erfcinv(2.0 * x)  # 0.0 of 0.5, not -0.0
 
 
 @function

@@ -96,8 +96,9 @@ psi = digamma
 def beta(a: Any, b: Any) -> Any:
     """Beta function gamma(a) gamma(b) / gamma(a + b).
 
-    Takes positive numbers; of others it is the quotient of gamma functions where these have
-    values, and NaN where one of them has none. ``scipy.special.beta``.
+    Takes real numbers. Where gamma(a) or gamma(b) is infinite it is inf, unless gamma(a + b) is
+    infinite, too, and the limit for whole numbers is finite: beta(1, -2) is -0.5.
+    ``scipy.special.beta``.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def beta(a: Any, b: Any) -> Any:
 def betaln(a: Any, b: Any) -> Any:
     """Logarithm of the magnitude of `beta`.
 
-    Takes positive numbers, as `beta`. ``scipy.special.betaln``.
+    Takes real numbers, as `beta`. ``scipy.special.betaln``.
 
     Examples
     --------

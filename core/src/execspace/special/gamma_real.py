@@ -165,20 +165,96 @@ def _beta_small(a: Any, b: Any) -> Any:
     """Quotient of gammas, a <= b."""
     s = a + b
     value = gamma(a) * (gamma(b) / gamma(s))
-    if s > 1.0:  # the digits that the sum has lost count as often as gamma has digits
-        lost = a - (s - b)
+    if s > 1.0 and not math.isinf(value):
+        lost = a - (s - b)  # the digits that the sum has lost count as often as gamma has digits
         value -= value * (lost * (np.log(s) - 0.5 / s))
     return value
+
+
+@function
+def _beta_positive(x: Any, y: Any) -> Any:
+    """beta of two positive numbers."""
+    a, b = np.minimum(x, y), np.maximum(x, y)  # NaN if either is
+    if b >= 10.0:
+        value = _beta_large(a, b)
+    else:
+        value = _beta_small(a, b)
+    return value
+
+
+@function
+def _betaln_positive(x: Any, y: Any) -> Any:
+    """Its logarithm."""
+    a, b = np.minimum(x, y), np.maximum(x, y)
+    if b >= 10.0:
+        value = _betaln_large(a, b)
+    else:
+        value = np.log(_beta_small(a, b))
+    return value
+
+
+@function
+def _parity(n: Any) -> Any:
+    """1 of an even number, -1 of an odd one."""
+    return 1.0 - 2.0 * abs(n - 2.0 * np.rint(0.5 * n))
+
+
+@function
+def _sine(x: Any) -> Any:
+    """sin(pi x)."""
+    n = np.rint(x)
+    return _parity(n) * np.sin(3.141592653589793 * (x - n))
+
+
+@function
+def _is_pole(x: Any) -> Any:
+    """Whether gamma is infinite there."""
+    return x <= 0.0 and x == np.floor(x)
+
+
+@function
+def _reflected(a: Any, b: Any) -> Any:
+    """beta of a <= b, a <= 0, as f (g beta(p, q))**e: p, q > 0, e, f, g.
+
+    The gammas of numbers below 0 are reflected. Where one of the two is a pole, it cancels that of
+    their sum if the other one is a whole number less than its distance from 1.
+    """
+    if _is_pole(a) or _is_pole(b):
+        pole = a if _is_pole(a) else b
+        other = b if _is_pole(a) else a
+        p, q = (1.0 - pole) - other, other
+        e, f, g = 1.0, _parity(other), 1.0
+        if not (other > 0.0 and other == np.floor(other) and p > 0.0):
+            p, q, f = 1.0 + 0.0 * pole, 1.0 + 0.0 * pole, math.inf
+    elif b > 0.0 and a + b > 0.0:
+        e, f, q = -1.0, 3.141592653589793 / _sine(a), a + b
+        if a < -0.25:  # the same number, which underflows later
+            p, g = -a, -a
+        else:
+            p, g = 1.0 - a, b
+    else:
+        m, n = np.rint(a), np.rint(b)
+        wave = _parity(m) * _parity(n) * _sine((a - m) + (b - n))  # the sum itself is rounded
+        f = abs(wave) / _sine(a) if wave == 0.0 else wave / _sine(a)
+        if b > 0.0:
+            p, q = b, 1.0 - (a + b)
+            e, g = 1.0, 1.0
+        else:
+            p, q = 1.0 - a, 1.0 - b
+            f *= 3.141592653589793 / _sine(b)
+            e, g = -1.0, 1.0 - (a + b)
+    return p, q, e, f, g
 
 
 @function
 def betaln(x: Any, y: Any) -> Any:
     """Logarithm of the magnitude of beta."""
     a, b = np.minimum(x, y), np.maximum(x, y)  # NaN if either is
-    if a > 0.0 and b >= 10.0:
-        value = _betaln_large(a, b)
+    if a <= 0.0:
+        p, q, e, f, g = _reflected(a, b)
+        value = np.log(abs(f)) + e * (np.log(g) + _betaln_positive(p, q))
     else:
-        value = np.log(abs(_beta_small(a, b)))
+        value = _betaln_positive(a, b)
     return value
 
 
@@ -186,8 +262,10 @@ def betaln(x: Any, y: Any) -> Any:
 def beta(x: Any, y: Any) -> Any:
     """gamma(x) gamma(y) / gamma(x + y)."""
     a, b = np.minimum(x, y), np.maximum(x, y)  # NaN if either is
-    if a > 0.0 and b >= 10.0:
-        value = _beta_large(a, b)
+    if a <= 0.0:
+        p, q, e, f, g = _reflected(a, b)
+        value = g * _beta_positive(p, q)
+        value = f * value if e > 0.0 else f / value
     else:
-        value = _beta_small(a, b)
+        value = _beta_positive(a, b)
     return value

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from ..base import config, pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
-from ..base.errors import DTypeError, PluginError, SpaceAccessError, SpaceError, ViewError
+from ..base.errors import (
+    DTypeError,
+    PluginError,
+    SpaceAccessError,
+    SpaceError,
+    ViewError,
+    ViewTypeError,
+)
 from ..base.free_threading import getter
 from ..base.host_copies import Copier
 from ..base.storage_types import as_stored, kind_of
@@ -61,8 +68,9 @@ def deep_copy(
     casting : {"same_kind", "unsafe"}
         Whether numbers may lose their kind, a float its fraction: "unsafe" converts any real
         number to any other, as what a kernel stores is converted. Floats are truncated to integers,
-        of those out of range, and of NaN, the results are not specified; bools are whether a number
-        is not zero. "same_kind" refuses that.
+        of those out of range, and of NaN, the results are not specified; integers keep the bits
+        that elements have room for; bools are whether a number is not zero. "same_kind" refuses
+        that, and a number that is an integer out of range.
 
     Raises
     ------
@@ -89,7 +97,7 @@ def deep_copy(
         check_casting(casting)
     if not dispatch.TOOLS and _done_again(dst, src, instance):
         return
-    target = dst if type(dst) is View else view_of(dst, label="destination of deep_copy")
+    target = dst if type(dst) is View else _viewed(dst, "destination", "a View or an array")
     if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     if instance is not None and not (
@@ -100,7 +108,7 @@ def deep_copy(
         )
     recorder = current() if dispatch.TOOLS else None
     number = type(src) is not View and isinstance(src, NUMBERS)
-    source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
+    source = src if number or type(src) is View else _viewed(src, "source", _SOURCES)
     if number and casting == _UNSAFE:
         source = src = converted(target, src)
     fences = instance is None and recorder is None
@@ -123,6 +131,19 @@ def deep_copy(
     # The copy has blocked; so the second fence, as Kokkos has it, is for those who are told of it.
     if fences and (dispatch.TOOLS or config.is_portable()):
         fence("deep_copy: after")
+
+
+_SOURCES = "a View, an array or a number"
+
+
+def _viewed(value: Any, role: str, expected: str) -> View:
+    """An array as a View; raises ViewTypeError for what is none."""
+    if value is None or isinstance(value, (str, *NUMBERS)):
+        raise ViewTypeError(
+            f"deep_copy: the {role} is {brief(value)}, of type {type(value).__name__!r}; expected "
+            f"{expected}. The first argument is the destination, the second one the source."
+        )
+    return view_of(value, label=f"{role} of deep_copy")
 
 
 def _no_way(dst: Any, src: Any, instance: Any) -> bool:
@@ -192,14 +213,22 @@ def check_casting(casting: Any) -> None:
 def converted(target: View, value: Any) -> Any:
     """A number of the kind of a View's elements, if it is a real one of another kind."""
     number, _ = as_number(value)
+    if isinstance(number, int) and target.dtype.kind in "biu":
+        return _wrapped(number, target.dtype)
     array = np.asarray(number)
     goal, kind = kind_of(target.dtype), kind_of(array.dtype)
     if goal not in "biuf" or kind not in "biuf" or "biuf".index(kind) <= "biuf".index(goal):
         return value
-    if kind in "iu" and goal in "iu":
-        return value
     with np.errstate(invalid="ignore"):
         return array.astype(target.dtype)[()]
+
+
+def _wrapped(number: int, dtype: np.dtype[Any]) -> Any:
+    """An integer as elements of an array of integers are converted: by its lowest bits."""
+    if dtype.kind == "b":
+        return number != 0
+    bits = number & ((1 << 8 * dtype.itemsize) - 1)
+    return np.array(bits, f"u{dtype.itemsize}").view(dtype)[()]
 
 
 def _touched(target: View, source: Any) -> list[pending.Touched]:
@@ -301,8 +330,10 @@ def check_kind(
         fits = fits or (casting == _UNSAFE and source != "c")
     if not fits:
         given = kind.__name__ if weak else name_of(np.dtype(kind))
-        remedy = "" if "V" in (source, goal) else f"; convert it first: astype('{target.dtype}')"
-        if casting == _SAME_KIND and remedy and source != "c":
+        remedy = f"; convert it first: astype('{target.dtype}')"
+        if "V" in (source, goal):
+            remedy = "; expected the same fields at the same places. Copy one field at a time"
+        elif casting == _SAME_KIND and source != "c":
             remedy += f", or give casting='{_UNSAFE}'"
         raise DTypeError(
             f"{what} of type {given} cannot be stored in View '{target.label}' of dtype "

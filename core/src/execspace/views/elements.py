@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import ViewError, ViewTypeError
-from ..base.storage_types import as_stored
+from ..base.storage_types import store
 from ..contract import layout as _layout
 from ..contract.memory import HOST
 from ..events.recording import by_extents, current, refuse_elements
@@ -119,7 +119,7 @@ def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
     part._array(stores=True)  # which raises where the host must not write now
     array = view.memory_space.host_array(view)
     try:
-        array[at or ...] = as_stored(value, view.dtype)
+        store(array, at or ..., value, view.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise cannot_store(view, value, error) from None
 

@@ -200,8 +200,9 @@ def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
         elif isinstance(error, ViewTypeError):
             why = f"{error}. Pass an array without one."
         elif protocol != "__array_interface__" and isinstance(error, _REFUSALS):
+            text = "" if protocol == "buffer" else f"{error}. "  # which names no other way
             why = (
-                f"{error}. Expected {wanted}; arrays of a device need the plugin of a space "
+                f"{text}Expected {wanted}; arrays of a device need the plugin of a space "
                 f"that runs there."
             )
         else:

@@ -21,7 +21,7 @@ from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign
-from ..base.storage_types import FORMATS, as_stored
+from ..base.storage_types import FORMATS, store
 from ..contract import layout as _layout
 from ..contract.dtypes import with_attributes
 from ..contract.memory import MemorySpace, array_over, track
@@ -406,7 +406,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if self.mapping is not None:
             at = (self._offset(at),)
         try:
-            array[at] = as_stored(value, self.dtype)
+            store(array, at, value, self.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise cannot_store(self, value, error) from None
 

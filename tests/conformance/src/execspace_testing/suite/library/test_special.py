@@ -144,8 +144,9 @@ LIMITS = {
 }  # fmt: skip
 PAIR_LIMITS = {
     "xlogy": [(0, 0, 0), (0, INF, 0), (0, NAN, NAN), (1, -1, NAN), (2, 0, -INF), (NAN, 1, NAN)],
-    "beta": [(0, 1, INF), (1, 1, 1), (NAN, 1, NAN)],
-    "betaln": [(0, 1, INF), (1, 1, 0), (NAN, 1, NAN)],
+    "beta": [(0, 1, INF), (1, 1, 1), (NAN, 1, NAN), (2, 0, INF), (0, 2, INF), (-1, 3, INF),
+             (-1, 1.5, INF), (-2, -1, INF), (-0.5, 0.5, -0.0), (-1.5, 0.5, 0.0)],
+    "betaln": [(0, 1, INF), (1, 1, 0), (NAN, 1, NAN), (10, 0, INF), (-0.5, 0.5, -INF)],
     "gammainc": [(0, 1, 1), (1, 0, 0), (0, 0, NAN), (-1, 1, NAN), (1, -1, NAN), (1, INF, 1),
                  (INF, 1, 0), (INF, INF, NAN), (NAN, 1, NAN), (1, NAN, NAN)],
     "gammaincc": [(0, 1, 0), (1, 0, 1), (0, 0, NAN), (-1, 1, NAN), (1, -1, NAN), (1, INF, 0),
@@ -303,3 +304,31 @@ def test_where_gamma_overflows(space):
     found = evaluated(space, es.special.gamma, x)
     assert np.isfinite(found).tolist() == [True, True, False, False, False]
     assert [float(es.special.gamma(v)) == INF for v in x] == np.isinf(found).tolist()
+
+
+# Of negative numbers, by mpmath.
+BETAS = [
+    (-0.5, 200.0, -50.03849833668388), (-0.5, 1000.0, -112.0577807623914),
+    (-2.5, 500.0, -5238307.344941885), (172.0, -0.5, -46.389581382367915), (1.0, -2.0, -0.5),
+    (2.0, -2.0, 0.5), (5.0, -12.0, -1 / 3960), (-1.5, 0.75, -0.5990701173677961),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_beta_of_negative_numbers(space, dtype):
+    a, b, expected = (np.array(column) for column in zip(*BETAS, strict=True))
+    a, b = a.astype(dtype), b.astype(dtype)
+    most = 16 * float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(evaluated(space, es.special.beta, a, b), expected, most)
+    logs = np.log(abs(expected))
+    np.testing.assert_allclose(evaluated(space, es.special.betaln, a, b), logs, most, most)
+    on_host = [es.special.beta(x, y) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_allclose(on_host, expected, most)
+
+
+def test_arrays_of_rank_0_and_orders_on_the_host():
+    assert es.special.j0(np.array(1.0)) == es.special.j0(1.0)
+    assert es.special.erf(np.array(1, np.float32)).dtype == np.float32
+    assert not np.signbit(es.special.ndtri(0.5))
+    with pytest.raises(es.LaunchError, match=r"orders 0 and 1, not 2\.0;"):
+        es.special.hankel1(2, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_records_where_numbers_are_needed(space, k):
         lambda: A.find(x, 1, **k),
         lambda: A.remove(x, 1, **k),
         lambda: A.unique(x, **k),
-        lambda: A.replace_if(x, keep, 1, **k),
+        lambda: A.replace_if(x, odd, 1, **k),
         lambda: A.min_element(x, **k),
         lambda: A.equal(x, x, **k),
         lambda: es.sort(x, **k),
@@ -89,7 +90,7 @@ def test_what_is_no_function(space, k):
             call()
     with pytest.raises(es.LaunchError, match=r"generate: .*a function of the index, or of nothing"):
         A.generate(x, keep, **k)
-    with pytest.raises(es.KernelError):
+    with pytest.raises(es.LaunchError, match=r"find_if: predicate=.* takes 0 arguments"):
         A.find_if(x, nothing, **k)
 
 
@@ -264,3 +265,26 @@ def test_names_that_do_not_exist():
         A.find_all
     assert "find_if" in dir(A) and "elementwise" not in A.__all__
     assert callable(T.find_if)
+
+
+@pytest.mark.parametrize(
+    ("f", "found"),
+    [
+        (len, "such as a lambda"), (print, "such as a lambda"), (np.sum, "such as a lambda"),
+        (np.vectorize(odd), "such as a lambda"), (str, "in the language of kernels"),
+        (operator.add, "takes 2 arguments; expected a function of an element"),
+        (keep, "takes 2 arguments"), (nothing, "takes 0 arguments"), (np.add, "takes 2 arguments"),
+        (partial(keep, 1, 2), "takes 0 arguments"), (partial(np.add, 1, 2), "takes 0 arguments"),
+        (partial(keep, 1, 2, 3), "functools.partial: function 'keep' has 2 parameters only"),
+    ],
+)  # fmt: skip
+def test_functions_that_are_no_predicates(space, k, f, found):
+    x = staged.view_on(space, np.arange(3.0), "x")
+    with pytest.raises(es.LaunchError, match=f"count_if: predicate.*{re.escape(found)}"):
+        A.count_if(x, f, **k)
+
+
+def test_a_predicate_that_returns_nothing(space, k):
+    x = staged.view_on(space, np.arange(3.0), "x")
+    with pytest.raises(es.KernelTypeError, match="the predicate returns None; expected a bool"):
+        A.count_if(x, lambda v: None, **k)

@@ -144,3 +144,13 @@ def test_an_order_that_is_not_strict_loses_no_key(space, descending):
     assert staged.fetch(x).tolist() == expected.tolist()
     order = es.argsort(x, less=operator.le, descending=descending, space=space)
     assert sorted(staged.fetch(order).tolist()) == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    "kind", [es.float32, np.int64, complex, np.bool_, np.dtype("int32"), es.uint8]
+)
+def test_element_types_are_functions(space, kind):
+    given = np.array([0.0, 1.5, 2.75])
+    x, z = staged.view_on(space, given), staged.view_on(space, np.zeros(3, complex))
+    A.transform(x, z, kind, space=space)
+    np.testing.assert_array_equal(staged.fetch(z), given.astype(kind))

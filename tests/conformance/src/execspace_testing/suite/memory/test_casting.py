@@ -136,3 +136,59 @@ def test_other_words_are_refused(space, casting):
     for source in (es.ones(3), np.ones(3), 1.0):
         with pytest.raises(es.DTypeError, match=r"casting=.*; expected one of \('same_kind', 'uns"):
             es.deep_copy(x, source, casting=casting)
+
+
+@pytest.mark.parametrize(
+    ("goal", "number", "expected"),
+    [
+        ("i1", np.int64(300), 44), ("i1", 300, 44), ("u1", -1, 255), ("u1", 300, 44),
+        ("i8", np.uint64(2**63), -(2**63)), ("i4", 2**70 + 5, 5), ("?", 256, True),
+    ],
+)  # fmt: skip
+def test_integers_out_of_range_wrap_as_those_of_arrays(space, goal, number, expected):
+    x = es.zeros(3, goal)
+    with pytest.raises((es.ViewError, es.DTypeError)):
+        es.deep_copy(x, number)
+    es.deep_copy(x, number, casting="unsafe")
+    assert staged.fetch(x).tolist() == [expected] * 3
+    es.deep_copy(x, False)
+    es.deep_copy(x, number, casting="unsafe", instance=space.instance())
+    assert staged.fetch(x).tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize("goal", ["f2", "f4", "c8"])
+def test_numbers_beyond_the_range_become_infinities_without_a_warning(space, goal):
+    wide = np.full((2, 3), 1e300)
+    x = es.zeros((2, 3), goal)
+    for store in (
+        lambda: es.deep_copy(x, wide),
+        lambda: es.deep_copy(x, es.array(wide)),
+        lambda: es.deep_copy(x, 1e300),
+        lambda: es.deep_copy(x, np.float64(1e300)),
+        lambda: es.deep_copy(x, 1e300, casting="unsafe"),
+        lambda: x.fill(1e300),
+        lambda: x.fill(10**300),
+        lambda: x.__setitem__(..., 1e300),
+        lambda: x.__setitem__(..., wide),
+    ):
+        x.fill(0)
+        store()
+        assert np.isinf(staged.fetch(x).real).all()
+    assert np.isinf(staged.fetch(es.array([1e300], goal)).real).all()
+    assert np.isinf(staged.fetch(es.full(3, 1e300, goal)).real).all()
+    on_host = es.View((2, 3), goal, space="serial")
+    on_host[0, 0] = 1e300
+    on_host[1] = -1e300
+    assert np.isinf(np.asarray(on_host)[[0, 1], 0].real).all()
+
+
+def test_what_is_no_array_is_named(space):
+    x = es.zeros(3)
+    with pytest.raises(es.ViewTypeError, match=r"the source is None, .* a View, an array or a num"):
+        es.deep_copy(x, None)
+    with pytest.raises(es.ViewTypeError, match="the source is 'x', of type 'str'"):
+        es.deep_copy(x, "x")
+    with pytest.raises(es.ViewTypeError, match=r"the destination is 1\.0, .* a View or an array"):
+        es.deep_copy(1.0, x)
+    with pytest.raises(es.DTypeError, match="expected the same fields at the same places"):
+        es.deep_copy(np.zeros(2, [("a", "f8")]), np.zeros(2, [("b", "f8")]))
