@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pytest
@@ -198,7 +197,6 @@ ONE_LINE = {
     "policy": lambda x: es.parallel_for(x, kernel, x),
     "policies": lambda x: es.parallel_for((x,), kernel, x),
     "kernel": lambda x: es.parallel_for(3, x, kernel),
-    "partial": lambda x: es.parallel_for(3, partial(print, x)),
     "helper": lambda x: es.function(x),
     "reducer": lambda x: es.parallel_reduce(3, lambda i: 1.0, reducer=x),
     "reducers": lambda x: es.parallel_reduce(3, lambda i: 1.0, reducer=(x, (x,))),
