@@ -91,7 +91,7 @@ def test_read_only_sources_make_read_only_views():
 
 def test_numbers_of_numpy_are_copies_in_which_nothing_is_stored():
     assert es.view_of(np.float64(1)).is_readonly
-    with pytest.raises(es.ViewError, match="the destination is np.float64.*expected a View"):
+    with pytest.raises(es.ViewError, match=r"the destination is np\.float64.*expected a View"):
         es.deep_copy(np.float64(1), 2.0)
 
 
