@@ -10,10 +10,9 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 import execspace
 from execspace import LaunchSpec
+from execspace.launch.team_arrays import element_dtype
 
 from ..frontend import hir
 from ..frontend.names import Names
@@ -37,8 +36,8 @@ def returning_elements(
         )
     reporter.check()
     team, array, *rest = function.parameters
+    dtype = element_dtype(reducer)
     identity = reducer.identity_for(reducer.dtype or "float64")
-    dtype = np.dtype(reducer.dtype or np.asarray(identity).dtype)
 
     def outer(path: str, value: Any) -> hir.Outer:
         return hir.Outer(loc, path, value, names)

@@ -11,12 +11,12 @@ from typing import Any
 
 from ..contract.argtypes import ViewType
 from ..contract.launch_spec import Capture, LaunchSpec
-from ..contract.records import Effects, ReductionResult
+from ..contract.records import ReductionResult
 from ..contract.space import ExecutionSpace, Plan, TellsResults
 from ..kernels import locks
 from ..kernels.kernel import Kernel
 from ..views.view import View
-from .plan_around import PlanAround
+from .plan_around import PlanWithArguments
 
 
 def compiled_by(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Any:
@@ -59,7 +59,7 @@ def _given(space: Any, spec: LaunchSpec) -> tuple[LaunchSpec, View]:
     return replace(spec, arguments=arguments, captures=(*spec.captures, capture)), table
 
 
-class LockedPlan(PlanAround):
+class LockedPlan(PlanWithArguments):
     """Launches as the plan that it is around, with the locks."""
 
     def __init__(self, inner: Plan, spec: LaunchSpec, table: Any) -> None:
@@ -68,14 +68,19 @@ class LockedPlan(PlanAround):
         self._table = table
         self._position = len(spec.arguments)
 
-    def _all(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """With the table behind those of the program, before those of ``out=``."""
         n = self._position
         return (*args[:n], self._table, *args[n:])
+
+    def number(self, inner: int) -> int | None:
+        """None for the table."""
+        return None if inner == self._position else inner - (inner > self._position)
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
         try:
-            return self.inner.launch(bounds, self._all(args))
+            return self.inner.launch(bounds, self.given(args))
         except KeyboardInterrupt:
             self._let_go()
             raise
@@ -83,7 +88,7 @@ class LockedPlan(PlanAround):
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch_as`."""
         try:
-            return self.inner.launch_as(label, bounds, self._all(args))
+            return self.inner.launch_as(label, bounds, self.given(args))
         except KeyboardInterrupt:
             self._let_go()
             raise
@@ -92,41 +97,3 @@ class LockedPlan(PlanAround):
         """Free the locks that a kernel in plain Python held when it was interrupted."""
         if self._table.memory_space.host_accessible:
             self._table.memory_space.host_array(self._table)[...] = 0
-
-    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        """As `Plan.ready`."""
-        self.inner.ready(bounds, self._all(args))
-
-    def chosen(
-        self, bounds: tuple[int, ...], args: tuple[Any, ...]
-    ) -> tuple[Plan, tuple[int, ...], str]:
-        """As `Plan.chosen`: this one."""
-        return self, bounds, ""
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """As `Plan.work`."""
-        return self.inner.work(bounds, self._all(args))
-
-    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_max`."""
-        return self.inner.team_size_max(bounds, self._all(args))
-
-    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_recommended`."""
-        return self.inner.team_size_recommended(bounds, self._all(args))
-
-    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
-        """As `Plan.scratch_size`."""
-        return self.inner.scratch_size(bounds, self._all(args))
-
-    @property
-    def effects(self) -> Effects | None:
-        """As `Plan.effects`: the table is no argument of the program's."""
-        found, n = self.inner.effects, self._position
-        if found is None:
-            return None
-
-        def own(numbers: frozenset[int]) -> frozenset[int]:
-            return frozenset(k - (k > n) for k in numbers if k != n)
-
-        return replace(found, read=own(found.read), written=own(found.written))

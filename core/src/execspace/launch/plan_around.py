@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..contract.records import Effects, TeamSizes
@@ -106,3 +108,54 @@ class PlanAround(Plan):
     def kept(self) -> bool | None:
         """As `Plan.kept`."""
         return self.inner.kept
+
+
+class PlanWithArguments(PlanAround):
+    """Around a plan that takes other arguments: derive from it and define how they are put
+    together, `launch` and `launch_as`."""
+
+    @abstractmethod
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of the inner plan."""
+
+    @abstractmethod
+    def number(self, inner: int) -> int | None:
+        """Position of an argument of the inner plan among those of the program, if it is one."""
+
+    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        """As `Plan.ready`."""
+        self.inner.ready(bounds, self.given(args))
+
+    def chosen(
+        self, bounds: tuple[int, ...], args: tuple[Any, ...]
+    ) -> tuple[Plan, tuple[int, ...], str]:
+        """As `Plan.chosen`: this one."""
+        return self, bounds, ""
+
+    @property
+    def effects(self) -> Effects | None:
+        """As `Plan.effects`, by the program's arguments."""
+        found = self.inner.effects
+        if found is None:
+            return None
+        read, written = (
+            frozenset(k for n in numbers if (k := self.number(n)) is not None)
+            for numbers in (found.read, found.written)
+        )
+        return replace(found, read=read, written=written)
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
+        """As `Plan.work`."""
+        return self.inner.work(bounds, self.given(args))
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_max`."""
+        return self.inner.team_size_max(bounds, self.given(args))
+
+    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
+        """As `Plan.scratch_size`."""
+        return self.inner.scratch_size(bounds, self.given(args))
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_recommended`."""
+        return self.inner.team_size_recommended(bounds, self.given(args))

@@ -10,21 +10,17 @@ import copy
 import math
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import LaunchError
 from ..contract.launch_spec import LaunchSpec
-from ..contract.records import Effects
 from ..contract.space import Plan
 from ..reducers.base import Reducer
 from ..reducers.builtin import BuiltIn
 from ..views.interop import subview
-from .plan_around import PlanAround
-
-if TYPE_CHECKING:
-    from ..events.work import Work
+from .plan_around import PlanWithArguments
 
 _MOST = 64  # elements, each of which is a result of the kernel
 
@@ -57,14 +53,12 @@ def of_elements(kernel: str, reducer: Reducer, shape: tuple[int, ...]) -> tuple[
     return (one,) * math.prod(shape)
 
 
-def _dtype_of(reducer: Reducer) -> Any:
-    """That of the elements."""
-    if reducer.dtype is not None:
-        return reducer.dtype
-    return np.asarray(reducer.identity_for("float64")).dtype
+def element_dtype(reducer: Reducer) -> np.dtype[Any]:
+    """The dtype of an element, from the reducer that `of_elements` gives it."""
+    return np.dtype(reducer.dtype or np.asarray(reducer.identity_for("float64")).dtype)
 
 
-class TeamArrayPlan(PlanAround):
+class TeamArrayPlan(PlanWithArguments):
     """Launches as the plan that it is around; the result, or the View of `out=`, is an array."""
 
     def __init__(self, inner: Plan, spec: LaunchSpec) -> None:
@@ -72,59 +66,26 @@ class TeamArrayPlan(PlanAround):
         self._shape, self._count = spec.team_array, len(spec.arguments)
         self._places = list(product(*map(range, spec.team_array)))
         assert isinstance(spec.reducer, tuple)
-        self._dtype = _dtype_of(spec.reducer[0])
+        self._dtype = element_dtype(spec.reducer[0])
 
-    def _all(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """With the elements of the View of ``out=`` in its place."""
         if not self.spec.out:
             return args
         array = args[self._count]
         return (*args[: self._count], *(subview(array, *place) for place in self._places))
+
+    def number(self, inner: int) -> int:
+        """That of the View of ``out=`` for all of its elements."""
+        return min(inner, self._count)
 
     def _array(self, found: Any) -> Any:
         return None if self.spec.out else np.array(found, self._dtype).reshape(self._shape)
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
-        return self._array(self.inner.launch(bounds, self._all(args)))
+        return self._array(self.inner.launch(bounds, self.given(args)))
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch_as`."""
-        return self._array(self.inner.launch_as(label, bounds, self._all(args)))
-
-    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        """As `Plan.ready`."""
-        self.inner.ready(bounds, self._all(args))
-
-    def chosen(
-        self, bounds: tuple[int, ...], args: tuple[Any, ...]
-    ) -> tuple[Plan, tuple[int, ...], str]:
-        """As `Plan.chosen`: this one."""
-        return self, bounds, ""
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
-        """As `Plan.work`."""
-        return self.inner.work(bounds, self._all(args))
-
-    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_max`."""
-        return self.inner.team_size_max(bounds, self._all(args))
-
-    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_recommended`."""
-        return self.inner.team_size_recommended(bounds, self._all(args))
-
-    def scratch_size(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, int]:
-        """As `Plan.scratch_size`."""
-        return self.inner.scratch_size(bounds, self._all(args))
-
-    @property
-    def effects(self) -> Effects | None:
-        """As `Plan.effects`, with one array in the place of its elements."""
-        found, n = self.inner.effects, self._count
-        if found is None:
-            return None
-
-        def own(numbers: frozenset[int]) -> frozenset[int]:
-            return frozenset(min(k, n) for k in numbers)
-
-        return replace(found, read=own(found.read), written=own(found.written))
+        return self._array(self.inner.launch_as(label, bounds, self.given(args)))

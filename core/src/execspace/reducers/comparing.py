@@ -17,6 +17,7 @@ import numpy as np
 from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..kernels.captures import parameters, scope_of
+from ..kernels.language import function
 from .base import Reducer
 from .builtin import MinMaxLocScalar, ValLocScalar
 
@@ -36,6 +37,21 @@ def _of_nothing(name: Any) -> Any:
 
 def _shown(names: Any) -> str:
     return str(names) if isinstance(names, str) else f"({', '.join(map(_shown, names))})"
+
+
+@function
+def _first(before: Any, a: Any, b: Any) -> Any:
+    """Of two pairs the one whose value is before the other's, else that of the first location."""
+    nothing = np.iinfo(a[1]).max
+    if a[1] == nothing:
+        return b
+    if b[1] == nothing:
+        return a
+    if before(b[0], a[0]):
+        return b
+    if before(a[0], b[0]):
+        return a
+    return b if b[1] < a[1] else a
 
 
 class _Comparing(Reducer):
@@ -93,16 +109,7 @@ class MinFirstLocCustomComparator(_Comparing):
     """
 
     def join(self, a: Any, b: Any) -> Any:
-        nothing = np.iinfo(a[1]).max
-        if a[1] == nothing:
-            return b
-        if b[1] == nothing:
-            return a
-        if self.less(b[0], a[0]):
-            return b
-        if self.less(a[0], b[0]):
-            return a
-        return b if b[1] < a[1] else a
+        return _first(self.less, a, b)
 
     def as_result(self, value: Any) -> Any:
         """As a `ValLocScalar`."""
@@ -116,16 +123,7 @@ class MaxFirstLocCustomComparator(_Comparing):
     """
 
     def join(self, a: Any, b: Any) -> Any:
-        nothing = np.iinfo(a[1]).max
-        if a[1] == nothing:
-            return b
-        if b[1] == nothing:
-            return a
-        if self.less(a[0], b[0]):
-            return b
-        if self.less(b[0], a[0]):
-            return a
-        return b if b[1] < a[1] else a
+        return _first(lambda v, w: self.less(w, v), a, b)
 
     def as_result(self, value: Any) -> Any:
         """As a `ValLocScalar`."""
